@@ -67,9 +67,33 @@ def solve_against_rest(own: Counts, whole: Counts, settings: NaiveBayesSettings)
         weight, bias = bernoulli_weight(settings, margins), _absence_against_rest(own, whole, settings, margins)
     else:
         weight = multinomial_weight(settings.smoothing, margins)
-    scores = tabulate(own, values, margins, against_rest_weight(weight, total, rows), bias, presence)
+    against_rest = against_rest_weight(weight, total, rows)
+    if bernoulli or not len(own.terms) or not own.labels:
+        scores = tabulate(own, values, margins, against_rest, bias, presence)
+    else:
+        scores = _of_entries(own, values, margins, against_rest, presence)
     silent = (own.class_documents == 0) | (own.class_documents == rows)
     return _without_evidence(scores, own, silent) if silent.any() else scores
+
+
+def _of_entries(own: Counts, values: Array, margins: Margins, weight: WeightFunction, presence: bool) -> LinearScores:
+    """Return the scores of a table of counts: where a count is zero, a weight is a shift of its term plus a level.
+
+    So logarithms are taken only for the entries that are there, and the dense table is filled by sums.
+    """
+    terms, classes, of_terms = own.entry_terms, own.entry_classes, margins.terms.astype(np.float64)
+    shift = weight(0, of_terms, margins.classes[0], 0)
+    level = weight(0, of_terms[0], margins.classes, 0) - shift[0]
+    excess = weight(values, of_terms[terms], margins.classes[classes], 0) - shift[terms] - level[classes]
+    bias, shape = np.zeros(len(own.labels)), (len(own.terms), len(own.labels))
+    if shape[0] * shape[1] <= MOST_DENSE:
+        weights = shift[:, None] + level
+        weights[terms, classes] += excess
+        return LinearScores(bias, weights, presence)
+    import scipy.sparse
+
+    matrix = scipy.sparse.csr_matrix((excess, (terms, classes)), shape=shape)
+    return LinearScores(bias, None, presence, shift, level, matrix)
 
 
 def _absence_against_rest(own: Counts, whole: Counts, settings: NaiveBayesSettings, margins: Margins) -> Array:

@@ -164,7 +164,6 @@ def fit_margins(
     class_weights: Array | None = None,
     scales: Array | None = None,
     labels: Sequence[Any] | None = None,
-    members: Array | None = None,
     threads: int | None = None,
     duals: bool = False,
 ) -> LinearMargins:
@@ -181,9 +180,6 @@ def fit_margins(
         Factors by which each function multiplies the columns first; its ``coef`` belong to the scaled columns.
     labels : sequence, optional
         The names of the classes, for messages.
-    members : array of bool, optional
-        Functions × classes: each function takes the rows of these classes as positive, and all others as negative.
-        Classes are then sets of labels, and functions labels.
     duals : bool
         Also return αᵢ of each row, a column for each function.
 
@@ -199,7 +195,7 @@ def fit_margins(
         if scales is not None:
             raise ValueError("a hard margin (C=inf) takes no scales of the columns: scale X itself")
         return _fit_hard(X, classes, count, settings, weights, labels, threads)
-    return _solve(X, classes, count, settings, weights, class_weights, scales, threads, duals, members)
+    return _solve(X, classes, count, settings, weights, class_weights, scales, threads, duals)
 
 
 def costs_of(count: int, settings: MarginSettings, class_weights: Array | None) -> Array:
@@ -220,7 +216,6 @@ def _solve(
     scales: Array | None,
     threads: int | None,
     duals: bool,
-    members: Array | None = None,
 ) -> LinearMargins:
     table = as_table(X)
     sparse = isinstance(table, tuple)
@@ -229,11 +224,8 @@ def _solve(
         table,
         np.ascontiguousarray(classes, np.int32),
         None if weights is None else np.ascontiguousarray(weights, np.float64),
-        np.ascontiguousarray(
-            costs_of(count, settings, class_weights) if members is None else np.full((len(members), 2), settings.cost)
-        ),
+        np.ascontiguousarray(costs_of(count, settings, class_weights)),
         None if scales is None else np.ascontiguousarray(scales, np.float64),
-        None if members is None else np.ascontiguousarray(members, np.bool_),
         solver=solver,
         loss=settings.loss,
         intercept=None if settings.intercept == "none" else settings.scaling,

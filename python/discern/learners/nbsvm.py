@@ -72,13 +72,9 @@ def fit_nbsvm(
     beta: float = 0.25,
     weights: Array | None = None,
     class_weights: Array | None = None,
-    members: Array | None = None,
-    ratios: Array | None = None,
     threads: int | None = None,
 ) -> tuple[LinearMargins, Array]:
     """Fit an NB-SVM; return its decision functions, on the unscaled columns, and the log count ratios.
-
-    With ``members``, as :func:`fit_margins` takes them, the ratios are given.
 
     The intercept is the weight of a constant feature, which has no ratio: its share, as that of each weight, is β.
 
@@ -92,8 +88,7 @@ def fit_nbsvm(
     Paper: Wang and Manning, "Baselines and bigrams: simple, good sentiment and topic classification", ACL 2012.
     """
     table = as_table(X)
-    if ratios is None:
-        ratios = log_count_ratios(table, classes, count, smoothing, weights)
+    ratios = log_count_ratios(table, classes, count, smoothing, weights)
     found = fit_margins(
         table,
         classes,
@@ -102,7 +97,6 @@ def fit_nbsvm(
         weights=weights,
         class_weights=class_weights,
         scales=ratios,
-        members=members,
         threads=threads,
     )
     # Equation 7: w' = (1 − β) w̄ + β w, with w̄ the mean magnitude of w. An intercept that keeps its size while the

@@ -22,6 +22,11 @@ class Candidate:
     terms: str
     pipeline: Pipeline | None = None
 
+    @property
+    def learns_labels(self) -> bool:
+        """Whether it can learn rows with several labels."""
+        return self.pipeline is None or bool(MODELS[self.model].for_labels)
+
     def with_cost(self, factor: float) -> Candidate | None:
         """Return the candidate with another cost of an error, or None if it has none."""
         if self.pipeline is None or not MODELS[self.model].is_tuned:

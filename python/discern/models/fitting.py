@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from discern.data.batch import Batch
 from discern.data.label_sets.reading import holds_sets
+from discern.data.label_sets.sets import Membership
 from discern.data.readers import Sources, batches, can_be_read_again
 from discern.data.roles import Feature, leading_rows, with_grid, with_numbers_read
 from discern.data.source import Reading
@@ -50,8 +51,8 @@ def fit(
         raise DataError(NO_ROWS)
     several = has_label_sets(settings, first)
     if several:
-        first = settings.label_sets.of_batch(first, settings.label)
-        stream = settings.label_sets.of_batches(stream, settings.label)
+        first, stream = leading_rows(settings.label_sets.of_batches(stream, settings.label))
+        assert first is not None
     suited = settings.suiting(first)
     features, left_out = suited.features_of(first)
     del first  # its memory is used again as soon as nobody looks at it
@@ -177,15 +178,17 @@ class Job:
     def _best(self, sample: Sample, watch: Watch | None, deadline: float | None) -> Fitted:
         """Compare models until the deadline and learn the best; without one it is naive Bayes."""
         from discern.models.search import Search, limitation
+        from discern.models.several.search import MOST_SCORES, LabelsSearch
 
         settings, features = self.settings, self.features
-        if deadline is None or len(sample.labels) < 2:
-            return self._summed(sample, choose(settings, sample, features))
-        search = Search(
+        too_many = self.several and sample.rows * len(Membership.of(sample.labels).labels) > MOST_SCORES
+        if deadline is None or len(sample.labels) < 2 or too_many:
+            return self._summed(sample, self._chosen(sample))
+        search = (LabelsSearch if self.several else Search)(
             sample,
             features,
-            candidates(settings, features, sample.rows),
-            lambda part: choose(settings, part, features),
+            [one for one in candidates(settings, features, sample.rows) if not self.several or one.learns_labels],
+            self._chosen,
             deadline,
             settings.min_df or 1,
             changes(settings, features),
@@ -199,11 +202,37 @@ class Job:
             calibration = None if settings.calibrate is False else winner.calibration
             pipeline = winner.candidate.pipeline
             assert pipeline is not None
+            if self.several:
+                fitted = self._labels_of_winner(sample, pipeline, leaderboard)
+                return fitted if pipeline.is_sum else replace(fitted, limitation=limitation(results))
             if pipeline.is_sum:
                 return self._kept_space(sample, pipeline, calibration, leaderboard)
             resolved = replace(self._resolved(pipeline), leaderboard=leaderboard)
             fitted = _calibrated(self._learned(sample, resolved), calibration)
         return replace(fitted, limitation=limitation(results))
+
+    def _chosen(self, sample: Sample) -> Resolved:
+        """Choose the settings of naive Bayes."""
+        if not self.several:
+            return choose(self.settings, sample, self.features)
+        from discern.models.several.choosing import choose as choose_for_labels
+
+        start = initial(self.settings, self.features, several=True)
+        return choose_for_labels(self.settings, sample, self.features, start)
+
+    def _labels_of_winner(self, sample: Sample, pipeline: Pipeline, leaderboard: tuple[dict[str, Any], ...]) -> Fitted:
+        """Learn a winner in a vector space where rows may have several labels."""
+        import discern.models.several.space as labels_space
+        from discern.models.vector_space import additive
+
+        if not pipeline.is_sum:
+            fitted = self._labels_in_space(sample, pipeline, True)
+            return replace(fitted, resolved=replace(fitted.resolved, leaderboard=leaderboard))
+        several = labels_space.calibrated(sample, self.features, pipeline)
+        resolved = additive.in_space(self.settings, sample, self.features, pipeline, None, sample.rows)
+        resolved = replace(resolved, leaderboard=leaderboard, embedder=self.identity, several=several)
+        sums, _ = sum_rows(sample.batches, resolved, self.settings.label, self.threads, None, self.embedder)
+        return Fitted(self.given, resolved, sums)
 
     def _labels_in_space(self, sample: Sample, pipeline: Pipeline, many: bool) -> Fitted:
         """Learn a model of several labels a row from all rows, calibrated if there are enough."""

@@ -59,7 +59,9 @@ def resolve(settings: Settings, sample: Sample, features: Sequence[Feature], sev
         from discern.models.vector_space import additive
 
         return additive.resolve(settings, sample, features)
-    return choose(settings, sample, features) if needs_validation(settings, features) else initial(settings, features)
+    if needs_validation(settings, features):
+        return choose(settings, sample, features)
+    return initial(settings, features, several)
 
 
 def choose(settings: Settings, sample: Sample, features: Sequence[Feature]) -> Resolved:

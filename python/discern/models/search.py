@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from discern.evaluation.scaling import EvidenceScaling
+    from discern.models.vector_space.model import Pipeline
 
     Array = NDArray[np.float64]
 
@@ -76,9 +77,11 @@ class Result:
     rows: int
     seconds: float
     scores: Array
-    classes: NDArray[np.int32]
+    classes: NDArray[Any]
+    """The class of each row; or which labels it has, if it may have several."""
     losses: Array
-    right: NDArray[np.bool_]
+    right: NDArray[Any]
+    """Whether each row is right; or F1 of its labels, if it may have several."""
     calibration: Temperature
     resolved: Resolved | None = None
     status: str = ""
@@ -225,9 +228,7 @@ class Search:
         """Choose how far a model that is a sum in a vector space is shrunken, which takes little time."""
         if candidate.pipeline is None or not candidate.pipeline.is_sum:
             return candidate
-        from discern.models.vector_space.additive import validated
-
-        return replace(candidate, pipeline=validated(part, self.features, candidate.pipeline, choose_cost=True)[0])
+        return replace(candidate, pipeline=self.shrunken(part, candidate.pipeline))
 
     def _is_time(self, evaluating: float, learning: float) -> bool:
         """Return whether a candidate can be evaluated, and then learned from all rows."""
@@ -310,7 +311,7 @@ class Search:
         winner = left[0] if left else results[0]
         chosen, losses, best = [winner], winner.losses, winner
         while left and len(chosen) <= MOST_ADDED:
-            tried = [losses_of(sum_of([*chosen, one]) / (len(chosen) + 1), winner.classes) for one in left]
+            tried = [self.losses_of(sum_of([*chosen, one]) / (len(chosen) + 1), winner.classes) for one in left]
             place = int(np.argmin([one.mean() for one in tried]))
             is_better = _is_above(losses - tried[place], SUM_BETTER)
             if not is_better or not self._is_time(0.0, self._learning([*chosen, left[place]])):
@@ -319,7 +320,7 @@ class Search:
             chosen.append(left[place])
             candidate, scores = combination(chosen)
             seconds = sum(one.seconds for one in _each_once(chosen))
-            found = result_of(candidate, winner.rows, seconds, scores, winner.classes)
+            found = self.result_of(candidate, winner.rows, seconds, scores, winner.classes)
             best = found if found.accuracy >= best.accuracy else best
         return [*([best] if best is not winner else []), winner, *results[1:]]
 
@@ -358,13 +359,41 @@ class Search:
     def _evaluate(self, part: Sample, candidate: Candidate, folds: Folds) -> Result:
         start, resolved = time.monotonic(), None
         if candidate.pipeline is not None:
-            scores = spatial.held_out(part, self.features, candidate.pipeline, folds)
+            scores = self.held_out(part, candidate.pipeline, folds)
         else:
             resolved = self.choose(part)
-            scored = held_out(part, resolved.features, resolved.naive_bayes, resolved.text, folds, self.min_df)
-            scores = scored.calibrated(cast("EvidenceScaling | None", resolved.calibration))
-        found = result_of(candidate, part.rows, 0.0, scores, part.classes[folds.order])
+            scores = self.naive_bayes_scores(part, resolved, folds)
+        found = self.result_of(candidate, part.rows, 0.0, scores, self.classes_of(part, folds))
         return replace(found, seconds=max(time.monotonic() - start, 1e-6), resolved=resolved)
+
+    def held_out(self, part: Sample, pipeline: Pipeline, folds: Folds) -> Array:
+        """Score rows under the model in a vector space that never saw them."""
+        return spatial.held_out(part, self.features, pipeline, folds)
+
+    def naive_bayes_scores(self, part: Sample, resolved: Resolved, folds: Folds) -> Array:
+        """Do the same for naive Bayes."""
+        scored = held_out(part, resolved.features, resolved.naive_bayes, resolved.text, folds, self.min_df)
+        return scored.calibrated(cast("EvidenceScaling | None", resolved.calibration))
+
+    def classes_of(self, part: Sample, folds: Folds) -> NDArray[Any]:
+        """Return what held-out rows are."""
+        return part.classes[folds.order]
+
+    def result_of(
+        self, candidate: Candidate, rows: int, seconds: float, scores: Array, classes: NDArray[Any]
+    ) -> Result:
+        """Return how a candidate did, by its scores of held-out rows."""
+        return result_of(candidate, rows, seconds, scores, classes)
+
+    def losses_of(self, scores: Array, classes: NDArray[Any]) -> Array:
+        """Return the log loss of each row."""
+        return losses_of(scores, classes)
+
+    def shrunken(self, part: Sample, pipeline: Pipeline) -> Pipeline:
+        """Choose how far a model that is a sum in a vector space is shrunken."""
+        from discern.models.vector_space.additive import validated
+
+        return validated(part, self.features, pipeline, choose_cost=True)[0]
 
     def _status(self, result: Result, leader: Result) -> Result:
         """Return whether a result is out, and why."""

@@ -29,6 +29,7 @@ from discern.spark.frames import (
     record,
     refuse_embedder,
 )
+from discern.spark.label_sets import has_label_sets, with_label_sets
 from discern.spark.parquet import map_rows
 from discern.spark.sums import Counting, sums_of
 from discern.statistics.sums import Sums
@@ -77,15 +78,23 @@ def fit(
 
         return fit_estimator(frame, classifier, label, features)
     refuse_embedder(classifier)
+    several = has_label_sets(frame, classifier.settings)
+    if several:
+        frame = with_label_sets(frame, classifier.settings)
     columns, left_out = features_of(frame, classifier)
     rows = Rows(frame, classifier, tuple(columns), most_on_driver, slim=slim)
     settings = classifier.settings
+    if not settings.is_sum and several:
+        raise ValueError(
+            f"on Spark, {settings.model!r} learns one label a row; for several use naive Bayes, 'ridge', 'lda' or "
+            "'centroids'"
+        )
     if not settings.is_sum:
         return classifier.take(replace(_fit_space(rows), left_out=left_out))
     if settings.ledger is not False:
         raise ValueError("a ledger cannot be kept on Spark; fit without Spark, or without a ledger")
     sample: Any = rows.sample() if needs_validation(settings, columns) else None
-    resolved = resolve(settings, sample, columns)
+    resolved = resolve(settings, sample, columns, several)
     sums = rows.sums(resolved)
     classifier.take(Fitted(settings, resolved, sums, left_out=left_out))
     return classifier.without_statistics() if slim else classifier

@@ -25,6 +25,7 @@ from discern.spark.frames import (
     refuse_embedder,
     session_of,
 )
+from discern.spark.label_sets import predict_partition as predict_labels
 from discern.spark.parquet import map_rows
 from discern.spark.sums import Counting, fold_numbers, sums_of_folds
 from discern.statistics.sums import Sums
@@ -54,14 +55,17 @@ def predict(
     model : Classifier
         It is sent to every executor once, as a file.
     prediction, probability : str
-        The names of the new columns.
+        The names of the new columns. Where rows may have several labels, the first is a list of them, and the second
+        the probability of the likeliest.
     probabilities : str, optional
         The name of one more column with the probability of every label, in the order of ``model.labels``.
     """
     import pyspark.sql.types as types
 
     refuse_embedder(model)
-    added: dict[str, Any] = {prediction: types.StringType(), probability: types.DoubleType()}
+    several = model.resolved.several is not None
+    label = types.ArrayType(types.StringType()) if several else types.StringType()
+    added: dict[str, Any] = {prediction: label, probability: types.DoubleType()}
     if probabilities is not None:
         added[probabilities] = types.ArrayType(types.DoubleType())
     for name in added:
@@ -84,6 +88,10 @@ def predict_partition(
     model = shipped()
     labels = pa.array(model.labels, pa.string())
     for batch in batches:
+        if model.resolved.several is not None:
+            found = predict_labels(model, batch)[: len(names)]
+            yield pa.RecordBatch.from_arrays([*batch.columns, *found], names=[*batch.schema.names, *names])
+            continue
         shares = model.predict_proba(batch_of(batch, "the frame")) if batch.num_rows else np.zeros((0, len(labels)))
         places = shares.argmax(axis=1)
         most = shares[np.arange(len(places)), places]
@@ -103,6 +111,8 @@ def evaluate(frame: DataFrame, model: Classifier) -> Evaluation:
     What the rows add up to is kept, not the rows: there are no curves.
     """
     refuse_embedder(model)
+    if model.resolved.several is not None:
+        raise ValueError("on Spark, models of several labels a row predict; to evaluate one, collect the rows first")
     names = [model.label, *(feature.name for feature in model.features)]
     rows = columns_of(frame, names)
     shipped = [distribute(session_of(frame), model)]

@@ -15,7 +15,9 @@ from discern.data.strings import DataError, Strings
 from discern.data.values import canonical, is_missing, label_text, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
 
 SETS = (list, tuple, set, frozenset, np.ndarray)
 """Types of values that are sets of labels."""
@@ -40,10 +42,14 @@ def holds_sets(column: Any) -> bool:
     if isinstance(column, Strings):
         return False
     if isinstance(column, np.ndarray):
-        return column.dtype == object and any(isinstance(value, SETS) for value in column)
+        return column.dtype == object and _has_sets(column.tolist())
     if is_arrow(column):
         return "list" in str(getattr(column, "type", "")) or "List" in str(getattr(column, "dtype", ""))
-    return any(isinstance(value, SETS) for value in column)
+    return _has_sets(column)
+
+
+def _has_sets(values: Iterable[Any]) -> bool:
+    return any(issubclass(kind, SETS) for kind in set(map(type, values)))
 
 
 @dataclass(frozen=True)
@@ -87,28 +93,32 @@ class LabelSets:
     # ------------------------------------------------------------------------------------------------- lists
 
     def _from_lists(self, batch: Batch, label: str) -> list[str]:
-        known: dict[Any, str] = {}
-        return [self._of_value(value, batch, label, place, known) for place, value in enumerate(_listed(batch, label))]
+        known: dict[Any, str] = {}  # sets of texts by these: other values may be equal and mean something else
+        found = []
+        for place, value in enumerate(_listed(batch, label)):
+            key = tuple(value) if type(value) is list else None
+            text = None if key is None else known.get(key) if set(map(type, key)) <= {str} else None
+            if text is None:
+                text = self._of_value(value, batch.place_of(place, label))
+                if key is not None and set(map(type, key)) <= {str}:
+                    known[key] = text
+            found.append(text)
+        return found
 
-    def _of_value(self, value: Any, batch: Batch, label: str, place: int, known: dict[Any, str]) -> str:
-        where = batch.place_of(place, label)
+    def _of_value(self, value: Any, where: str) -> str:
         if isinstance(value, SETS) and getattr(value, "ndim", 1) == 1:
-            return set_text([self._label(one, where, known) for one in value])
+            return set_text([self._label(one, where) for one in value])
         if not isinstance(value, SETS) and is_missing(value):
             raise DataError(f"{where}: the labels are missing; write an empty list for a row without labels")
         raise DataError(f"{where}: {value!r} is not a list of labels, as in other rows; make all of them lists")
 
-    def _label(self, value: Any, where: str, known: dict[Any, str]) -> str:
-        if type(value) is str and value in known:
-            return known[value]
-        text = _checked(value, where)
+    def _label(self, value: Any, where: str) -> str:
+        text = _checked(value, lambda: where)
         if self.separator and self.separator in text:
             raise DataError(
                 f"{where}: the label {text!r} contains the separator {self.separator!r}; choose another separator, or "
                 "rename the label"
             )
-        if type(value) is str:
-            known[value] = text
         return text
 
     # ------------------------------------------------------------------------------------------------- texts
@@ -122,17 +132,21 @@ class LabelSets:
             )
         column = batch.columns[label]
         if not isinstance(column, Strings) and not is_arrow(column):
-            texts = ["" if is_missing(value) else value for value in values_of(column)]
+            texts = values_of(column)
+            if set(map(type, texts)) != {str}:
+                texts = ["" if is_missing(value) else value for value in texts]
             batch = replace(batch, columns={**batch.columns, label: texts})
         numbers, offsets, data = _native.distinct(batch.texts(label))
         distinct = Strings(offsets, data).to_list()
-        first = dict(zip(*np.unique(numbers, return_index=True), strict=True))
-        sets = [self._split(text, batch.place_of(int(first[place]), label)) for place, text in enumerate(distinct)]
+        known: dict[str, str] = {}
+        sets = []
+        for number, text in enumerate(distinct):
+            parts = [part for part in map(str.strip, text.split(self.separator)) if part]
+            for part in parts:
+                if part not in known:
+                    known[part] = _checked(part, lambda n=number: batch.place_of(_first(numbers, n), label))  # type: ignore[misc]
+            sets.append(set_text([known[part] for part in parts]))
         return np.array(sets, object)[numbers].tolist()  # type: ignore[no-any-return]
-
-    def _split(self, text: str, where: str) -> str:
-        parts = (part.strip() for part in text.split(self.separator))
-        return set_text([_checked(part, where) for part in parts if part])
 
     # ------------------------------------------------------------------------------------------------- flags
 
@@ -147,7 +161,7 @@ class LabelSets:
                 raise DataError(f"{batch.source_has} no column {name!r}{did_you_mean(name, batch.columns)}")
         found: list[list[str]] = [[] for _ in range(batch.rows)]
         for name in self.columns:
-            text = _checked(name, f"labels_from {name!r}")
+            text = _checked(name, lambda name=name: f"labels_from {name!r}")  # type: ignore[misc]
             for place in np.flatnonzero(_flags(batch, name)).tolist():
                 found[place].append(text)
         left = {name: column for name, column in batch.columns.items() if name not in self.columns}
@@ -176,13 +190,17 @@ def _listed(batch: Batch, label: str) -> list[Any]:
     return list(column)
 
 
-def _checked(value: Any, where: str) -> str:
+def _first(numbers: NDArray[Any], number: int) -> int:
+    return int(np.flatnonzero(numbers == number)[0])
+
+
+def _checked(value: Any, where: Callable[[], str]) -> str:
     try:
         text = label_text(value)
     except (ValueError, UnicodeDecodeError) as fault:
-        raise DataError(f"{where}: {fault}") from fault
+        raise DataError(f"{where()}: {fault}") from fault
     if SEPARATOR in text or "\0" in text:
-        raise DataError(f"{where}: the label {text!r} contains a control character, U+001F or U+0000; rename it")
+        raise DataError(f"{where()}: the label {text!r} contains a control character, U+001F or U+0000; rename it")
     return text
 
 

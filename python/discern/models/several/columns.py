@@ -64,8 +64,10 @@ def column_class(feature: Feature) -> type[Column]:
 # ------------------------------------------------------------------------------------------------ texts and levels
 
 
-def by_label(counts: Counts, members: Membership) -> Counts:
+def by_label(counts: Counts, members: Membership, presence: bool | None = None) -> Counts:
     """Return the counts of labels, which may share rows, from those of sets.
+
+    If all that is needed are documents (``presence``) or occurrences (without), the others are left equal to these.
 
     Examples
     --------
@@ -78,11 +80,12 @@ def by_label(counts: Counts, members: Membership) -> Counts:
     shape = (len(counts.terms), len(counts.labels))
     parts = [
         (sparse((values, counts.entry_classes, ends), shape) @ members.matrix).tocsr()
-        for values in (counts.occurrences, counts.documents)
+        for name, values in ((False, counts.occurrences), (True, counts.documents))
+        if presence in (None, name)
     ]
     for part in parts:
         part.sort_indices()
-    occurrences, documents = parts
+    occurrences, documents = parts[0], parts[-1]
     terms = np.repeat(np.arange(len(counts.terms)), np.diff(occurrences.indptr))
     return Counts(
         members.labels,
@@ -97,14 +100,14 @@ def by_label(counts: Counts, members: Membership) -> Counts:
 
 def _solve_text(feature: Feature, statistic: Counts, members: Membership, settings: ColumnSettings) -> TextColumn:
     counts = selected(statistic.with_min_documents(settings.min_df), settings.learner)
-    scores = solve_against_rest(by_label(counts, members), counts, settings.learner)
+    scores = solve_against_rest(by_label(counts, members, settings.learner.presence), counts, settings.learner)
     return TextColumn(feature, members.labels, counts.terms, scores, settings.text)
 
 
 def _solve_levels(
     kind: type[LevelColumn], feature: Feature, counts: Counts, members: Membership, settings: ColumnSettings
 ) -> LevelColumn:
-    own, levels = by_label(counts, members), counts.terms.to_list()
+    own, levels = by_label(counts, members, presence=True), counts.terms.to_list()
     table = np.zeros((len(levels), len(members.labels)), np.int64)
     table[own.entry_terms, own.entry_classes] = own.documents
     every = counts.term_documents

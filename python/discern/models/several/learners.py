@@ -11,7 +11,7 @@ import numpy as np
 from discern.data.label_sets.sets import Membership
 from discern.learners.logistic.fitting import fit_logistic
 from discern.learners.logistic.rows import LabeledRows
-from discern.learners.margins import MarginSettings, fit_margins
+from discern.learners.margins import MarginSettings, as_table, fit_margins
 from discern.learners.nbsvm import fit_nbsvm, ratios_of
 from discern.learners.neighbors.votes import MOST_NEIGHBORS, Neighbors
 from discern.learners.smoothing import Laplace
@@ -21,6 +21,8 @@ from discern.models.several.naive_bayes import log_odds_of
 from discern.models.vector_space.deciders import NEAR_CHOSEN
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from discern.models.vector_space.deciders import Regularization
@@ -68,6 +70,16 @@ class LabelTable:
         own = np.asarray(self.sets.sum(axis=0)).ravel()
         return np.asarray((own == 0) | (own == len(self.classes)))
 
+    def each(self, learned: Callable[[NDArray[np.int32]], tuple[Array, float]]) -> LabelLinear:
+        """Return the decider of functions that are learned one by one, from which rows have a label."""
+        by_label = self.sets.tocsc()
+        weights, bias = np.zeros((self.n_labels, self.matrix.shape[1])), np.zeros(self.n_labels)
+        for place in np.flatnonzero(~self.is_silent).tolist():
+            classes = np.zeros(len(self.classes), np.int32)
+            classes[by_label.indices[by_label.indptr[place] : by_label.indptr[place + 1]]] = 1
+            weights[place], bias[place] = learned(classes)
+        return self.linear(weights.T, bias)
+
     def linear(self, weights: Array, bias: Array) -> LabelLinear:
         """Return the decider of weights, axes × labels; labels that all rows have or none keep their prior."""
         weights = np.where(self.is_silent, 0.0, weights)
@@ -92,26 +104,28 @@ def learn(learner: Any, table: LabelTable, regularization: Regularization) -> An
 
 def margins(table: LabelTable, regularization: Regularization) -> LabelLinear:
     """Learn a linear support vector machine for each label."""
-    settings = MarginSettings(cost=regularization.cost)
-    found = fit_margins(
-        table.matrix, table.classes, table.n_labels, settings, members=table.by_set, threads=table.threads
-    )
-    return table.linear(found.coef.T, np.asarray(found.intercept))
+    settings, rows = MarginSettings(cost=regularization.cost), as_table(table.matrix)
+
+    def learned(classes: NDArray[np.int32]) -> tuple[Array, float]:
+        found = fit_margins(rows, classes, 2, settings, threads=table.threads)
+        return found.coef[0], found.intercept[0]
+
+    return table.each(learned)
 
 
 def nbsvm(table: LabelTable, regularization: Regularization) -> LabelLinear:
     """Learn a linear support vector machine for each label on log count ratios."""
-    settings = MarginSettings(cost=regularization.cost)
-    found, _ = fit_nbsvm(
-        table.matrix,
-        table.classes,
-        table.n_labels,
-        settings,
-        members=table.by_set,
-        ratios=_ratios(table.matrix, table, regularization.smoothing),
-        threads=table.threads,
+    settings, rows, smoothing = (
+        MarginSettings(cost=regularization.cost),
+        as_table(table.matrix),
+        regularization.smoothing,
     )
-    return table.linear(found.coef.T, np.asarray(found.intercept))
+
+    def learned(classes: NDArray[np.int32]) -> tuple[Array, float]:
+        found, _ = fit_nbsvm(rows, classes, 2, settings, smoothing=smoothing, threads=table.threads)
+        return found.coef[0], found.intercept[0]
+
+    return table.each(learned)
 
 
 def _ratios(matrix: Any, table: LabelTable, smoothing: Any) -> Array:
@@ -134,12 +148,12 @@ def unit_bayes(table: LabelTable, regularization: Regularization) -> LabelLinear
 def logistic(table: LabelTable, regularization: Regularization) -> LabelLinear:
     """Learn a logistic regression for each label."""
     penalty = np.append(np.full(table.matrix.shape[1], 1.0 / regularization.cost), 0.0)
-    by_label, found = table.sets.tocsc(), np.zeros((table.n_labels, table.matrix.shape[1] + 1))
-    for place in np.flatnonzero(~table.is_silent).tolist():
-        classes = np.zeros(len(table.classes), np.int32)
-        classes[by_label.indices[by_label.indptr[place] : by_label.indptr[place + 1]]] = 1
-        found[place] = fit_logistic(LabeledRows(table.matrix, classes, 2), penalty, tol=1e-3).coefficients[0]
-    return table.linear(found[:, :-1].T, found[:, -1])
+
+    def learned(classes: NDArray[np.int32]) -> tuple[Array, float]:
+        found = fit_logistic(LabeledRows(table.matrix, classes, 2), penalty, tol=1e-3).coefficients
+        return found[0, :-1], found[0, -1]
+
+    return table.each(learned)
 
 
 def neighbors(table: LabelTable, regularization: Regularization) -> LabelVotes:

@@ -72,7 +72,7 @@ class LabelScaling:
         Scores are log odds; or with ``common``, numbers that grow with them, for which the line of all labels is fitted
         first.
         """
-        whole = _line_of_all(scores, truth) if common and scores.size else (1.0, 0.0)
+        whole = line_of_all(scores, truth) if common and scores.size else (1.0, 0.0)
         log_odds = scores * whole[0] + whole[1]
         lines = np.tile([1.0, 0.0], (len(labels), 1))
         true = truth.astype(np.float64)
@@ -125,7 +125,7 @@ class LabelScaling:
         return cls(tuple(map(str, values["labels"])), lines, (slope, offset))
 
 
-def _line_of_all(scores: Array, truth: NDArray[Any]) -> tuple[float, float]:
+def line_of_all(scores: Array, truth: NDArray[Any]) -> tuple[float, float]:
     """Return the slope and the offset by which the scores of all labels have the least log loss.
 
     One decision in as many as there are is counted as wrong, so that scores that are always right do not become
