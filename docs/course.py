@@ -15,7 +15,7 @@ CHAPTERS = {
         "language_identification",
     ],
     "Densities": ["density_contours", "lda_boundary", "qda_boundary"],
-    "Evaluation and decisions": ["confusion_matrices", "threshold_errors", "roc_curve"],
+    "Evaluation and decisions": ["confusion_matrices", "threshold_errors", "roc_curve", "several_labels"],
     "Beyond the line": ["basis_functions", "logistic_regression", "nearest_neighbors"],
     "Six problems": ["linear_problems", "curved_problems"],
     "Lines from mistakes": ["perceptron", "winnow"],

@@ -12,14 +12,18 @@ import numpy as np
 
 from discern.classifier import Classifier
 from discern.data.batch import Batch, values_of
+from discern.data.label_sets.sets import labels_in
 from discern.data.readers import batches
 from discern.data.roles import leading_rows
 from discern.data.source import Reading
 from discern.evaluation.evaluation import Evaluation
 from discern.evaluation.markup import record_table, section
+from discern.evaluation.several.evaluation import MultilabelEvaluation
 from discern.evaluation.significance import Interval, corrected_resampled_t, mean_interval
+from discern.models.fitting import has_label_sets
 from discern.models.registry import public_models
 from discern.models.resolving import needs_validation
+from discern.models.settings import Settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,12 +59,18 @@ class LoadedRows:
         numbers = np.asarray(chosen).tolist()
         return {name: [column[number] for number in numbers] for name, column in self.columns.items()}
 
-    def labels(self, name: str) -> NDArray[np.str_]:
-        """Return the label of each row; raises the errors of training."""
+    def labels(self, how: Settings | str) -> NDArray[np.str_]:
+        """Return the label of each row, or the text of its set of labels; raises the errors of training.
+
+        ``how`` are the settings to read them with, or the column of one label a row.
+        """
+        settings = Settings.of(how) if isinstance(how, str) else how
         batch = next(iter(batches(self.columns)), None)
         if batch is None:
             return np.zeros(0, np.str_)
-        numbers, labels = batch.labels(name)
+        if has_label_sets(settings, batch):
+            batch = settings.label_sets.of_batch(batch, settings.label)
+        numbers, labels = batch.labels(settings.label)
         return np.array(labels, np.str_)[numbers]
 
 
@@ -106,7 +116,7 @@ class Compared:
     """The result of one method: the evaluation of all rows out of fold, the figures of each fold, its time."""
 
     name: str
-    evaluation: Evaluation
+    evaluation: Evaluation | MultilabelEvaluation
     has_probabilities: bool
     fold_log_losses: Floats
     fold_errors: Floats
@@ -161,6 +171,7 @@ class Comparison:
             "accuracy": result.evaluation.accuracy,
             "error": result.evaluation.error,
             "error_interval": [error.low, error.high],
+            **({} if isinstance(result.evaluation, Evaluation) else {"f1": result.evaluation.f1()}),
             "p_value": self.p_value(result),
             "fit_seconds": result.fit_seconds,
             "predict_seconds": result.predict_seconds,
@@ -168,14 +179,21 @@ class Comparison:
             "fold_log_losses": result.fold_log_losses.tolist() if interval else None,
         }
 
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The names of the columns of the table for people."""
+        several = isinstance(self.best.evaluation, MultilabelEvaluation)
+        return (*HEAD[:3], "micro F1", "not exact", "not exact 95% CI", *HEAD[5:]) if several else HEAD
+
     def rows(self) -> Iterator[tuple[str, ...]]:
-        """Return the table for people: a row of texts for each method, below :data:`HEAD`."""
+        """Return the table for people: a row of texts for each method, below :attr:`head`."""
         for row in self.to_dict()["methods"]:
             low, high = row["error_interval"]
             yield (
                 row["method"],
                 f"{row['log_loss']:.4f}" if row["log_loss"] is not None else "–",
                 "[{:.4f}, {:.4f}]".format(*row["log_loss_interval"]) if row["log_loss_interval"] else "",
+                *([f"{row['f1']:.2%}"] if "f1" in row else []),
                 f"{row['error']:.2%}",
                 f"[{low:.2%}, {high:.2%}]",
                 "best" if row["p_value"] is None else f"{row['p_value']:.3f}",
@@ -184,15 +202,15 @@ class Comparison:
             )
 
     def __str__(self) -> str:
-        lines = [HEAD, *self.rows()]
-        widths = [max(len(line[place]) for line in lines) for place in range(len(HEAD))]
+        lines = [self.head, *self.rows()]
+        widths = [max(len(line[place]) for line in lines) for place in range(len(self.head))]
         return "\n".join(
             "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
         )
 
     def _repr_html_(self) -> str:
         """Show the table in a notebook."""
-        return section(f"{self.folds}-fold comparison", record_table(HEAD, self.rows()))
+        return section(f"{self.folds}-fold comparison", record_table(self.head, self.rows()))
 
     def plot(self, ax: Any = None, figure: str = "error") -> Any:
         """Draw a box for each method: its errors, or its ``"log loss"``, over the folds."""
@@ -204,7 +222,7 @@ class Comparison:
 
 
 HEAD = ("method", "log loss", "log loss 95% CI", "error", "error 95% CI", "p", "training", "predicting")
-LESS = ("predicting", "training", "error 95% CI", "log loss 95% CI")
+LESS = ("predicting", "training", "error 95% CI", "not exact 95% CI", "log loss 95% CI")
 """The columns that a narrow terminal does without, the first one first."""
 
 
@@ -218,6 +236,8 @@ def compare(
     label: str = "label",
     text: str | Sequence[str] | None = None,
     embed: Any = None,
+    label_separator: str | None = None,
+    labels_from: Sequence[str] | None = None,
     reading: Reading | None = None,
 ) -> Comparison:
     """Compare classifiers on one data set, all by the same stratified folds; repeated rows stay on one side.
@@ -232,8 +252,10 @@ def compare(
         ``y`` is given.
     X, y
         Rows with a label column, or features and labels.
-    label, text, embed
-        For names of models: the label column, the text columns and the embedder, as for :class:`discern.Classifier`.
+    label, text, embed, label_separator, labels_from
+        For names of models: the label column, the text columns, the embedder and how several labels a row are read, as
+        for :class:`discern.Classifier`. Where a row may have several labels, the error is the share of rows of which
+        the labels are not predicted exactly.
 
     Examples
     --------
@@ -249,13 +271,15 @@ def compare(
     if not methods:
         raise ValueError("there are no methods to compare; pass two or more")
     if not isinstance(methods, Mapping):
-        methods = _by_name(methods, label, text, embed)
+        given = {"text": text, "embed": embed, "label_separator": label_separator, "labels_from": labels_from}
+        methods = _by_name(methods, label, given)
     if y is None:
         table = LoadedRows.of(X, reading)
         named = {getattr(method, "label", "label") for method in methods.values()}
         if len(named) > 1:
             raise ValueError(f"the methods learn from different label columns: {', '.join(sorted(named))}")
-        data: _Data = _Rows(table, table.labels(named.pop()))
+        own = next((method.settings for method in methods.values() if isinstance(method, Classifier)), None)
+        data: _Data = _Rows(table, table.labels(own or named.pop()))
     else:
         data = _Features(X, np.asarray(y))
     numbers = stratified_folds(data.labels, folds, random_state, data.groups())
@@ -266,12 +290,12 @@ def compare(
     return Comparison(tuple(results), folds)
 
 
-def _by_name(names: Sequence[str] | str, label: str, text: Any, embed: Any) -> dict[str, Classifier]:
+def _by_name(names: Sequence[str] | str, label: str, given: Mapping[str, Any]) -> dict[str, Classifier]:
     """Return the classifiers of some names of models, or of all."""
     chosen = [names] if isinstance(names, str) else list(names)
     if chosen == ["all"]:
         chosen = [name for name in public_models() if name != "best"]
-    return {name: Classifier(label, model=name, text=text, embed=embed) for name in dict.fromkeys(chosen)}
+    return {name: Classifier(label, model=name, **given) for name in dict.fromkeys(chosen)}
 
 
 class _Data(Protocol):
@@ -358,7 +382,10 @@ def _cross_fitted(name: str, method: Any, data: _Data, numbers: Integers, folds:
     return Compared(name, total, has_probabilities, losses, errors, *seconds.tolist())
 
 
-def _evaluated(fitted: Any, features: Any, true: Any, has_probabilities: bool) -> Evaluation:
+def _evaluated(fitted: Any, features: Any, true: Any, has_probabilities: bool) -> Any:
+    if isinstance(fitted, Classifier) and fitted.resolved.several is not None:
+        sets, shares = list(map(labels_in, true.tolist())), fitted.predict_proba(features)
+        return MultilabelEvaluation.of(sets, fitted.predict(features).tolist(), shares, fitted.labels)
     labels = list(fitted.labels if hasattr(fitted, "labels") else fitted.classes_)
     predicted: Any = np.asarray(fitted.predict(features))
     if has_probabilities:

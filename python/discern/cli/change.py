@@ -12,6 +12,7 @@ import typer
 from discern.cli.fit import report_fit
 from discern.cli.options import ModelFile, NewModelFile, Output, Rows, argument, command, option
 from discern.cli.output import counted, in_bytes, loaded, print_json, refuse_bad_place, saved
+from discern.cli.several import labels_as_written
 from discern.data.lock import locked
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _change(done: str, model: Path, rows: ChangedRows, out: Output) -> None:
         with rows.reading(rows.data, out.quiet) as how:
             read: Iterable[Batch] = batches(iter(rows.data), how)
             if rows.label is not None:
-                read = labeled(read, classifier.label, rows.label, "--label")
+                read = labeled(read, classifier.label, labels_as_written(classifier, rows.label), "--label")
             receipt = classifier.learn(read) if done == "learned" else classifier.forget(read)
         file = saved(classifier, output)
     after = _sizes(classifier)
@@ -130,7 +131,8 @@ def relabel(
 ) -> None:
     """Fix mislabeled rows or messages: forget them with one label and learn them with another, or change nothing.
 
-    Rows that were never learned with the old label are refused.
+    Rows that were never learned with the old label are refused. Where a row may have several labels, pass all of them,
+    such as --from 'corn|oil' --to corn.
     """
     from discern.data.batch import did_you_mean
     from discern.data.readers import batches
@@ -142,11 +144,13 @@ def relabel(
         read = list(batches(iter(rows.data), how))  # once: it may be stdin
     with locked(model):
         classifier = loaded(model, threads=rows.threads, embed=rows.embed)
-        if old not in classifier.labels:
-            raise ValueError(
-                f"the model has no label {old!r}{did_you_mean(old, classifier.labels)}; nothing was changed"
-            )
-        moved = classifier.relabel(*(labeled(read, classifier.label, one, "relabel") for one in (old, new)))
+        before, after = (labels_as_written(classifier, one) for one in (old, new))
+        for label in [before] if isinstance(before, str) else before:
+            if label not in classifier.labels:
+                raise ValueError(
+                    f"the model has no label {label!r}{did_you_mean(label, classifier.labels)}; nothing was changed"
+                )
+        moved = classifier.relabel(*(labeled(read, classifier.label, one, "relabel") for one in (before, after)))
         file = saved(classifier, model)
     if out.json:
         print_json({**file, "moved": moved})
@@ -154,7 +158,7 @@ def relabel(
     out.say(f"moved {counted(moved, 'row')} from {old} to {new}; wrote {model} ({in_bytes(file['bytes'])})")
 
 
-def labeled(rows: Iterable[Batch], column: str, label: str, what: str) -> Iterator[Batch]:
+def labeled(rows: Iterable[Batch], column: str, label: str | list[str], what: str) -> Iterator[Batch]:
     """Label all rows, as ``what`` asks for; raises DataError if rows have labels already."""
     from discern.data.strings import DataError
 

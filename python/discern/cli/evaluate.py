@@ -21,6 +21,7 @@ from discern.cli.options import (
     option,
 )
 from discern.cli.output import counted, in_bytes, loaded, print_json, refuse_bad_place, visible
+from discern.cli.several import Sets, has_several
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
@@ -53,26 +54,32 @@ def evaluate(
     rows: Rows,
     out: Output,
 ) -> None:
-    """Evaluate a model on rows with labels: accuracy, log loss, the confusion matrix, and a table of the labels."""
+    """Evaluate a model on rows with labels: accuracy, log loss, the confusion matrix, and a table of the labels.
+
+    Where a row may have several labels: F1, exact matches, Hamming loss, and a table of the labels.
+    """
     classifier = loaded(model, text, rows.threads, label, rows.embed)
     if novelty is not None:
         _evaluate_novelty(classifier, novelty, rows, out)
         return
-    decision = rule.decision(classifier.labels)
+    several = has_several(classifier)
+    decision = None if several else rule.decision(classifier.labels)
+    thresholds = rule.thresholds(classifier) if several else None
     from discern.data.readers import Sources
 
-    if decision is not None:
-        classifier.decide_by(decision)
+    if decision is not None or thresholds is not None:
+        classifier.decide_by(decision or thresholds)
     with rows.reading(rows.data, out.quiet) as how:
-        evaluation = classifier.evaluate(Sources(tuple(rows.data)), reading=how)
+        evaluation: Any = classifier.evaluate(Sources(tuple(rows.data)), reading=how)
     if out.json:
         costs = {"cost": evaluation.cost_of(decision)} if decision is not None and rule.cost else {}
-        print_json({**evaluation.to_dict(rule.positive), **costs})
+        print_json({**(evaluation.to_dict() if several else evaluation.to_dict(rule.positive)), **costs})
         return
+    from discern.cli.screen.several import show_multilabel
     from discern.cli.screen.show import show_evaluation
     from discern.cli.screen.tables import console
 
-    show_evaluation(console(), evaluation)
+    (show_multilabel if several else show_evaluation)(console(), evaluation)
 
 
 def _evaluate_novelty(classifier: Classifier, level: float, rows: Rows, out: Output) -> None:
@@ -120,6 +127,7 @@ def report(
 @command(
     "discern compare messages.csv",
     "discern compare messages.csv --model multinomial --model bernoulli --folds 5 --plot boxes.svg",
+    "discern compare tickets.csv --label tags --label-separator '|' --model naive-bayes --model linear-svm",
 )
 def compare(
     *,
@@ -129,6 +137,7 @@ def compare(
     ),
     folds: int = option(10, "The number of folds.", min=2),
     label: Label = None,
+    sets: Sets,
     text: Text = None,
     plot: Path | None = option(
         None, "Draw a box plot of the error in each fold (.svg, .png, .pdf).", metavar="FILE", show_default="none"
@@ -137,16 +146,17 @@ def compare(
     out: Output,
 ) -> None:
     """Compare models on rows with labels by cross-validation: log loss, error, intervals and time, the best first."""
-    from discern.analysis.comparison import HEAD, LESS
+    from discern.analysis.comparison import LESS
     from discern.analysis.comparison import compare as compare_methods
     from discern.cli.training.label_column import label_and_data
 
     if plot is not None:
         refuse_bad_place(plot)
     with rows.reading([data], out.quiet) as how:
-        name, source = label_and_data(label, [data], how, out)
+        name, source = label_and_data(label, [data], how, out, sets.reader())
         chosen: Any = model or "all"
-        compared = compare_methods(chosen, source, folds=folds, label=name, text=text, embed=rows.embed, reading=how)
+        given = {"text": text, "embed": rows.embed, **vars(sets)}
+        compared = compare_methods(chosen, source, folds=folds, label=name, reading=how, **given)
     if plot is not None:
         compared.plot().figure_.savefig(plot)
     if out.json:
@@ -154,7 +164,7 @@ def compare(
         return
     from discern.cli.screen.tables import console, plain_table, show
 
-    table = plain_table(*HEAD, drop=LESS)
+    table = plain_table(*compared.head, drop=tuple(name for name in LESS if name in compared.head))
     for row in compared.rows():
         table.add_row(*map(visible, row))
     screen = console()

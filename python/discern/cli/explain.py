@@ -24,15 +24,29 @@ LONGEST_VALUE = 60
     "discern explain messages.discern new.csv --top 5",
     "discern explain houses.discern --value rooms=3 --value city=Bergen",
     """discern explain houses.discern --row '{"rooms": 3, "city": "Bergen"}' --json""",
+    'discern explain tickets.discern "The invoice is wrong" --for-label billing',
 )
-def explain(*, model: ModelFile, inputs: Inputs, top: Top = 20, text: OtherText = None, out: Output) -> None:
+def explain(
+    *,
+    model: ModelFile,
+    inputs: Inputs,
+    top: Top = 20,
+    for_label: str | None = option(
+        None,
+        "Where a row may have several labels: the label to explain, against not having it.",
+        metavar="LABEL",
+        show_default="the most probable",
+    ),
+    text: OtherText = None,
+    out: Output,
+) -> None:
     """Explain the prediction for a text, a row or each row of files: how much each word and value contributes, in nats.
 
     A column without a value is treated as missing. With --json each row is a line.
     """
     classifier = loaded(model, text, inputs.threads, embed=inputs.embed)
     with inputs.source(classifier, out.quiet, busy=True) as (source, how):
-        rows = _explained(classifier, source, how)
+        rows = _explained(classifier, source, how, for_label)
         if out.json:
             for _, _, evidence in rows:
                 print_json(evidence.to_dict())
@@ -40,7 +54,7 @@ def explain(*, model: ModelFile, inputs: Inputs, top: Top = 20, text: OtherText 
         _show(classifier, rows, top, out.quiet, numbered=bool(inputs.files))
 
 
-def _explained(classifier: Classifier, source: Any, how: Any) -> Iterator[tuple[int, str, Evidence]]:
+def _explained(classifier: Classifier, source: Any, how: Any, label: str | None) -> Iterator[tuple[int, str, Evidence]]:
     """Explain rows one by one: yield the number of a row, its texts and its evidence."""
     from discern.data.readers import batches
 
@@ -48,7 +62,7 @@ def _explained(classifier: Classifier, source: Any, how: Any) -> Iterator[tuple[
         known = known_columns(batch, classifier)
         for place in range(batch.rows):
             row = known.row(place)
-            yield batch.start + place, message_of(classifier, row), classifier.explain(row)
+            yield batch.start + place, message_of(classifier, row), classifier.explain(row, label)
 
 
 def _show(

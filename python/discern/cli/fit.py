@@ -13,6 +13,7 @@ import typer
 
 from discern.cli.options import MODELS, Label, NewModelFile, OneOf, Output, Rows, Text, command, option
 from discern.cli.output import counted, in_bytes, print_json, refuse_bad_place, saved
+from discern.cli.several import Sets
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
@@ -285,12 +286,14 @@ def settings_of(columns: Columns, learning: Learning, terms: Terms) -> dict[str,
 @command(
     "discern fit messages.csv -o messages.discern",
     "discern fit part-*.jsonl.gz -o news.discern --label topic --text body --ngrams 1,2 --smoothing 0.5",
+    "discern fit tickets.csv -o tickets.discern --label tags --label-separator '|'",
     "zcat rows.csv.gz | discern fit - --format csv -o rows.discern",
 )
 def fit(
     *,
     output: NewModelFile,
     columns: Columns,
+    sets: Sets,
     learning: Learning,
     terms: Terms,
     slim: bool = option(False, "A smaller file that cannot learn, forget or merge."),
@@ -305,7 +308,7 @@ def fit(
     out: Output,
 ) -> None:
     """Learn from rows with labels, and write a model file."""
-    classifier_for = _made_from(columns, learning, terms, rows)
+    classifier_for = _made_from(columns, sets, learning, terms, rows)
     classifier_for(columns.label or "label")  # refuse wrong settings before anything is read
     refuse_bad_place(output)
     if spark is not None:
@@ -319,7 +322,7 @@ def fit(
     started = time.perf_counter()
     busy = dry_run or learning.model == "best"  # "best" shows its leaderboard instead of a progress bar
     with rows.reading(rows.data, out.quiet, busy=busy) as how:
-        label, data = label_and_data(columns.label, rows.data, how, out)
+        label, data = label_and_data(columns.label, rows.data, how, out, sets.reader())
         classifier = classifier_for(label)
         if dry_run:
             from discern.cli.training.estimate import show
@@ -333,14 +336,18 @@ def fit(
     report_fit(classifier, {**saved(classifier, output, slim), **_effort(how, started)}, out)
 
 
-def _made_from(columns: Columns, learning: Learning, terms: Terms, rows: Rows) -> Callable[[str], Classifier]:
+def _made_from(
+    columns: Columns, sets: Sets, learning: Learning, terms: Terms, rows: Rows
+) -> Callable[[str], Classifier]:
     """Return a function that makes the classifier for a label column."""
     from discern.classifier import Classifier
 
     def made(label: str) -> Classifier:
         try:
             return Classifier(
-                **{**settings_of(columns, learning, terms), "label": label}, embed=rows.embed, threads=rows.threads
+                **{**settings_of(columns, learning, terms), **vars(sets), "label": label},
+                embed=rows.embed,
+                threads=rows.threads,
             )
         except ValueError as error:
             raise typer.BadParameter(" ".join(str(error).split())) from error
@@ -377,7 +384,7 @@ def _fit_best(classifier: Classifier, data: Any, how: Reading, out: Output) -> N
 
 FACTS = (
     "model", "rows", "rows_per_label", "terms", "parameters", "text", "label", "features", "added_features", "chosen",
-    "calibration", "leaderboard",
+    "calibration", "leaderboard", "several",
 )  # fmt: skip
 """What --json shows of a new model, beside its file and the columns that were left out."""
 
@@ -398,8 +405,11 @@ def report_fit(classifier: Classifier, facts: dict[str, Any], out: Output, done:
         out.say(f"  {name!r} is left out: {reason}")
     if described["added_features"]:
         out.say(f"added because validation favors it: {', '.join(described['added_features'])}")
-    listed = ", ".join(f"{label} {rows:,}" if rows else label for label, rows in list(labels.items())[:10])
+    several = described["several"]
+    shown = sorted(labels.items(), key=lambda one: -one[1]) if several else list(labels.items())
+    listed = ", ".join(f"{label} {rows:,}" if rows else label for label, rows in shown[:10])
     more = ", …" if len(labels) > 10 else ""
     rows = "" if described["rows"] is None else f"{counted(described['rows'], 'row')} of "
-    out.say(f"{done} {rows}{counted(len(labels), 'label')} ({listed}{more})")
+    each = f", {sum(labels.values()) / max(described['rows'] or 0, 1):.2f} a row" if several and rows else ""
+    out.say(f"{done} {rows}{counted(len(labels), 'label')}{each} ({listed}{more})")
     out.say(f"wrote {facts['file']}: {described['terms']:,} terms, {in_bytes(facts['bytes'])}")

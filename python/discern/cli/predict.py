@@ -6,7 +6,7 @@ import csv
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO
@@ -16,6 +16,7 @@ import typer
 from discern.cli.inputs import Inputs, known_columns
 from discern.cli.options import ModelFile, OtherText, Output, command, option
 from discern.cli.output import counted, loaded, percent, refuse_bad_place, to_json, visible, whole_or_not, writing
+from discern.cli.several import has_several, joined, separator_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +29,7 @@ NOVELTY = ("novelty", "known terms")
 """The columns that --novelty adds."""
 UNSURE = "unsure"
 UNKNOWN = "  (no known words)"
+NO_LABEL = "(no label)"
 
 
 class Written(StrEnum):
@@ -93,23 +95,27 @@ def predict(
     """
     kind = _kind(output, to, out.json)
     classifier = loaded(model, text, inputs.threads, embed=inputs.embed)
+    if columns.may_be_unsure and has_several(classifier):
+        raise typer.BadParameter('"unsure" is for models of one label a row; set thresholds with discern decide')
     if columns.may_be_unsure and UNSURE in classifier.labels:
         raise typer.BadParameter("the model already has a label 'unsure'; leave --unsure and --max-false-alarms out")
     on_terminal = output is None and sys.stdout.isatty()
     with inputs.source(classifier, out.quiet, on_terminal, line_buffered) as (source, how):
         found = _started(predictions(classifier, source, how, columns))
         if on_terminal and not inputs.files and to is None and kind == "csv" and columns == Columns():
-            _print_messages(found)
+            _print_messages(found, has_several(classifier))
             return
-        count = _write(found, kind, output, Layout(classifier.labels, columns), line_buffered)
+        count = _write(found, kind, output, Layout(classifier.labels, columns, separator_of(classifier)), line_buffered)
     if output is not None:
         out.say(f"wrote {output}: {counted(count, 'row')}")
 
 
-def _print_messages(found: Iterator[Predictions]) -> None:
+def _print_messages(found: Iterator[Predictions], several: bool) -> None:
     for part in found:
         for label, probability, known in zip(part.labels, part.probabilities, part.known, strict=True):
-            typer.echo(f"{visible(label)}  {percent(probability)}{'' if known else UNKNOWN}")
+            pairs = zip(label, probability, strict=True) if several else [(label, probability)]
+            shown = ", ".join(f"{visible(one)}  {percent(share)}" for one, share in pairs)
+            typer.echo(f"{shown or NO_LABEL}{'' if known else UNKNOWN}")
 
 
 def _kind(output: Path | None, to: Written | None, json: bool) -> str:
@@ -131,8 +137,10 @@ class Predictions:
     """The predictions for a batch of rows."""
 
     batch: Batch
-    labels: list[str]
-    probabilities: list[float]
+    labels: list[Any]
+    """The label of each row; or the list of its labels, if it may have several."""
+    probabilities: list[Any]
+    """The probability of the label, or of each of the labels."""
     shares: NDArray[Any]
     """The probability of every label, a row each."""
     known: list[int]
@@ -147,12 +155,16 @@ def predictions(classifier: Classifier, data: Any, how: Reading | None, columns:
     """Predict all rows, with one batch in memory at a time."""
     from discern.data.readers import batches
     from discern.evaluation.decisions import probability_given
+    from discern.evaluation.several.thresholds import probabilities_given
 
     novelty, highest = columns.novelty or columns.max_false_alarms is not None, 1.0 - (columns.max_false_alarms or 0.0)
     for batch in batches(data, how):
         [found] = classifier.predictions(batch, novelty=novelty)
-        own = probability_given(found.labels, found.probabilities, classifier.labels)
         unusual = [] if found.novelty is None else found.novelty.tolist()
+        if has_several(classifier):
+            own: list[Any] = probabilities_given(found.labels, found.probabilities, classifier.labels)
+        else:
+            own = probability_given(found.labels, found.probabilities, classifier.labels)
         labels = found.labels.tolist()
         if columns.unsure is not None:
             labels = [label if share >= columns.unsure else UNSURE for label, share in zip(labels, own, strict=True)]
@@ -191,6 +203,8 @@ class Layout:
 
     labels: Sequence[str]
     columns: Columns
+    separator: str | None = None
+    """What stands between labels in CSV, if a row may have several."""
     kept: tuple[str, ...] | None = None
     """The columns of the data that are kept, known from the first rows."""
 
@@ -277,7 +291,7 @@ class _Lines:
 
 def _separated(stream: TextIO, found: Iterator[Predictions], layout: Layout, delimiter: str = ",") -> Iterator[int]:
     writer = csv.writer(_Lines(stream), lineterminator="\r\n", delimiter=delimiter)
-    for number, rows in enumerate(found):
+    for number, rows in enumerate(_joined(found, layout.separator)):
         if not number:
             layout.begin(rows.batch)
             writer.writerow(layout.names)
@@ -286,6 +300,16 @@ def _separated(stream: TextIO, found: Iterator[Predictions], layout: Layout, del
     if layout.kept is None:
         layout.begin(None)
         writer.writerow(layout.names)
+
+
+def _joined(found: Iterator[Predictions], separator: str | None) -> Iterator[Predictions]:
+    """Write several labels and their probabilities as one text each."""
+    for rows in found:
+        if separator is None:
+            yield rows
+            continue
+        labels = [joined(labels, separator) for labels in rows.labels]
+        yield replace(rows, labels=labels, probabilities=[separator.join(map(repr, own)) for own in rows.probabilities])
 
 
 def _cell(value: Any) -> Any:
@@ -330,10 +354,7 @@ def _write_parquet(found: Iterator[Predictions], output: Path, layout: Layout) -
                 rows += len(part.labels)
             if writer is None:
                 layout.begin(None)
-                empty = {
-                    name: pa.array([], pa.string() if name in ("label", "evidence") else pa.float64())
-                    for name in layout.names
-                }
+                empty = {name: pa.array([], _arrow_type(name, layout)) for name in layout.names}
                 pq.write_table(pa.table(empty), place)
         except (pa.ArrowException, ValueError) as error:
             raise (
@@ -345,6 +366,14 @@ def _write_parquet(found: Iterator[Predictions], output: Path, layout: Layout) -
             if writer is not None:
                 writer.close()
     return rows
+
+
+def _arrow_type(name: str, layout: Layout) -> Any:
+    """Return the type of a column of the result that has no rows."""
+    import pyarrow as pa
+
+    kind = pa.string() if name in ("label", "evidence") else pa.float64()
+    return pa.list_(kind) if layout.separator is not None and name in ("label", "probability") else kind
 
 
 def _arrow(column: Any) -> Any:
@@ -366,7 +395,14 @@ def _arrow(column: Any) -> Any:
 
 
 def _without_nulls(schema: Any) -> Any:
-    """Make texts of columns that have no values so far."""
+    """Make texts of columns that have no values so far, and lists of texts or numbers of lists without any."""
     import pyarrow as pa
 
-    return pa.schema([field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in schema])
+    def known(field: Any) -> Any:
+        if pa.types.is_null(field.type):
+            return field.with_type(pa.string())
+        if pa.types.is_list(field.type) and pa.types.is_null(field.type.value_type):
+            return field.with_type(pa.list_(pa.float64() if field.name.endswith("probability") else pa.string()))
+        return field
+
+    return pa.schema(list(map(known, schema)))

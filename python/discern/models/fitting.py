@@ -205,7 +205,11 @@ class Job:
             assert pipeline is not None
             if self.several:
                 fitted = self._labels_of_winner(sample, pipeline, leaderboard)
-                return fitted if pipeline.is_sum else replace(fitted, limitation=limitation(winner.candidate, search.evaluated))
+                return (
+                    fitted
+                    if pipeline.is_sum
+                    else replace(fitted, limitation=limitation(winner.candidate, search.evaluated))
+                )
             if pipeline.is_sum:
                 return self._kept_space(sample, pipeline, calibration, leaderboard)
             resolved = replace(self._resolved(pipeline), leaderboard=leaderboard)

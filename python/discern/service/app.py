@@ -61,7 +61,7 @@ def create(settings: Settings, base: State, figures: Figures, journal: Journal) 
 def _document(api: FastAPI, base: State, settings: Settings) -> bytes:
     about = "Predictions with evidence, and feedback that is never lost or applied twice."
     made = get_openapi(title="discern", version="1", description=about, routes=api.routes)
-    return to_json(schema.complete(made, base.classifier.features, base.label, settings))
+    return to_json(schema.complete(made, base.classifier.features, base.label, settings, base.has_several))
 
 
 def _refusal(problem: Problem) -> Response:

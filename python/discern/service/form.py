@@ -42,7 +42,7 @@ def _examples(state: State, fields: list[Field]) -> Iterator[dict[str, Any]]:
     frequent = sorted(state.classifier.info()["priors"].items(), key=lambda pair: -pair[1])
     for label in [label for label, _ in frequent][:MOST_EXAMPLES]:
         row = {field["name"]: value for field in fields if (value := _typical(state, field, label)) is not None}
-        if row and state.predicted_labels([row]) == [label]:
+        if row and label in state.predicted_labels([row])[0]:
             yield {"label": label, "row": row}
 
 

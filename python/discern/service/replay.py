@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from discern.classifier import Classifier
 from discern.data.batch import Batch
+from discern.data.label_sets.sets import set_text
 from discern.service.log import Change, Entry, Row
 
 REFUSALS = (ValueError, ArithmeticError, LookupError, TypeError)
@@ -111,13 +113,19 @@ def _net(changes: Sequence[Change], labels: set[str]) -> tuple[list[Row], list[R
     for change in changes:
         for row in change.forget:
             same = learned.get(json.dumps(row, sort_keys=True))
-            if same and row.get(change.label) in labels:
+            if same and label_of(row, change) in labels:
                 same.pop()
             else:
                 forget.append(row)
         for row in change.learn:
             learned.setdefault(json.dumps(row, sort_keys=True), []).append(row)
     return forget, [row for rows in learned.values() for row in rows]
+
+
+def label_of(row: Row, change: Change) -> Any:
+    """Return the label of a row as the statistics know it: the text of a set, if it has several."""
+    label = row.get(change.label)
+    return set_text(label) if isinstance(label, list) else label
 
 
 def _changed(classifier: Classifier, forget: Sequence[Row], learn: Sequence[Row]) -> Classifier:

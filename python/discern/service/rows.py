@@ -23,6 +23,8 @@ Row = dict[str, Any]
 
 LONGEST_LABEL = 200
 """Characters of a label."""
+MOST_LABELS = 1000
+"""Labels of a row, where it may have several."""
 LONGEST_VALUE = 1000
 """Characters of the value of a category or flag."""
 
@@ -162,8 +164,19 @@ class Reader:
         if len(text) > most and len(self._words.terms(text)) > most:
             raise Problem(422, "bad-rows", f"{place}, column {name!r}: more than {most:,} words; shorten the text")
 
-    def label(self, value: Any, place: str) -> str:
-        """Return a label as the text that the model uses."""
+    def label(self, value: Any, place: str) -> str | list[str]:
+        """Return a label as the text that the model uses; or a list of them, if a row may have several."""
+        if not self._state.has_several:
+            return self._one_label(value, place)
+        if not isinstance(value, list) or len(value) > MOST_LABELS:
+            raise Problem(
+                422,
+                "bad-rows",
+                f"{place} needs a list of labels in {self._state.label!r}: up to {MOST_LABELS:,} of them, or none",
+            )
+        return sorted({self._one_label(one, place) for one in value})
+
+    def _one_label(self, value: Any, place: str) -> str:
         if not _is_short(value, LONGEST_LABEL) or value == "":
             raise Problem(
                 422,

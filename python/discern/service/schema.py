@@ -8,7 +8,7 @@ from typing import Any
 from discern.data.roles import MOST_NUMBER, Feature
 from discern.data.vectors.column import MOST_SINGLE
 from discern.service.problems import MEDIA_TYPE
-from discern.service.rows import LONGEST_LABEL, LONGEST_VALUE
+from discern.service.rows import LONGEST_LABEL, LONGEST_VALUE, MOST_LABELS
 from discern.service.settings import Settings
 
 Schema = dict[str, Any]
@@ -64,29 +64,35 @@ def _rows(name: str, most: int) -> Schema:
     return {"type": "array", "items": _ref(name), "minItems": 1, "maxItems": most}
 
 
-def schemas(features: Sequence[Feature], label: str, settings: Settings) -> Schema:
+def schemas(features: Sequence[Feature], label: str, settings: Settings, several: bool = False) -> Schema:
     """Return the schemas of all bodies and answers."""
-    return {**_requests(features, label, settings.limits.rows), **_answers()}
+    return {**_requests(features, label, settings.limits.rows, several), **_answers(several)}
 
 
-def _requests(features: Sequence[Feature], label: str, most: int) -> Schema:
+def _list_of(schema: Schema, **more: Any) -> Schema:
+    return {"type": "array", "items": schema, **more}
+
+
+def _requests(features: Sequence[Feature], label: str, most: int, several: bool) -> Schema:
     columns = {feature.name: _value(feature) for feature in features}
+    given = _list_of(_LABEL, maxItems=MOST_LABELS) if several else _LABEL
     return {
         "Row": _object(columns, (), minProperties=1),
-        "LabeledRow": _object({**columns, label: _LABEL}, (label,), minProperties=2),
+        "LabeledRow": _object({**columns, label: given}, (label,), minProperties=2),
         "Rows": _object({"rows": _rows("Row", most)}),
         "LabeledRows": _object({"rows": _rows("LabeledRow", most)}),
-        "Relabeling": _object({"rows": _rows("Row", most), "from": _LABEL, "to": _LABEL}),
+        "Relabeling": _object({"rows": _rows("Row", most), "from": given, "to": given}),
         "Undoing": _object({"sequence": {"type": "integer", "minimum": 1, "maximum": 2**53}}),
     }
 
 
-def _answers() -> Schema:
+def _answers(several: bool) -> Schema:
+    one, share = {"type": "string"}, _SHARE
     return {
         "Prediction": _object(
             {
-                "label": {"type": "string"},
-                "probability": _SHARE,
+                "label": _list_of(one) if several else one,
+                "probability": _list_of(share) if several else share,
                 "probabilities": {"type": "object", "additionalProperties": _SHARE},
                 "known_terms": {"type": "integer", "minimum": 0, "description": "Terms of the row that are known."},
                 "novelty": {**_SHARE, "description": "How unusual the row is, if the query has novelty=true."},
@@ -105,7 +111,9 @@ def _answers() -> Schema:
                 "terms": {"type": "array", "items": {"type": "object"}},
                 "flip": {"type": ["array", "null"], "items": {"type": "string"}},
                 "segments": {"type": "object"},
+                **({"labels": _list_of(one, description="The labels that are predicted.")} if several else {}),
             },
+            ("label", "probability", "against", "probabilities", "log_odds", "prior", "terms", "flip", "segments"),
             closed=False,
         ),
         "Receipt": _object(
@@ -183,10 +191,15 @@ def answers(name: str | None = None, kind: str = "application/json") -> dict[int
     }
 
 
-def complete(document: Schema, features: Sequence[Feature], label: str, settings: Settings) -> Schema:
-    """Put schemas and tokens into the document that FastAPI makes of the routes."""
+def complete(
+    document: Schema, features: Sequence[Feature], label: str, settings: Settings, several: bool = False
+) -> Schema:
+    """Put schemas and tokens into the document that FastAPI makes of the routes.
+
+    ``several`` is whether a row may have several labels.
+    """
     components = document.setdefault("components", {})
-    components["schemas"] = schemas(features, label, settings)
+    components["schemas"] = schemas(features, label, settings, several)
     for operations in document["paths"].values():
         for operation in operations.values():
             operation["responses"].pop("422", None)

@@ -25,6 +25,7 @@ from discern.classifier import Classifier
 from discern.data.batch import Batch
 from discern.data.lock import locked
 from discern.evaluation.decisions import probability_given
+from discern.evaluation.several.thresholds import probabilities_given
 from discern.models.columns.text import FirstUses
 from discern.models.naive_bayes import Model
 from discern.service.log import Base, Change, Entry, Log, Row
@@ -76,6 +77,11 @@ class State:
         """The labels."""
         return self.classifier.labels
 
+    @property
+    def has_several(self) -> bool:
+        """Whether a row may have several labels."""
+        return self.classifier.resolved.several is not None
+
     @cached_property
     def opening(self) -> tuple[bytes, ...]:
         """The beginning of an answer, for each label."""
@@ -88,8 +94,7 @@ class State:
 
     def answers(self, found: Predictions) -> list[bytes]:
         """Return the prediction for each row as JSON, with its novelty if that was asked for."""
-        given = found.labels.tolist()
-        own = probability_given(found.labels, found.probabilities, self.labels)
+        given, own = found.labels.tolist(), self.probabilities_of(found)
         rows = zip(given, own, found.probabilities.tolist(), found.known.tolist(), strict=True)
         parts = [
             self._head(label, share) + self._listed(shares) + b',"known_terms":%d' % known
@@ -102,7 +107,12 @@ class State:
             for part, novelty in zip(parts, found.novelty.tolist(), strict=True)
         ]
 
-    def _head(self, label: str, share: float) -> bytes:
+    def probabilities_of(self, found: Predictions) -> list[Any]:
+        """Return the probability of the label of each row, or of each of its labels."""
+        given: Any = probabilities_given if self.has_several else probability_given
+        return given(found.labels, found.probabilities, self.labels)  # type: ignore[no-any-return]
+
+    def _head(self, label: Any, share: Any) -> bytes:
         return b'{"label":' + json.dumps(label).encode() + b',"probability":' + repr(share).encode()
 
     def _listed(self, shares: Sequence[float]) -> bytes:
@@ -129,9 +139,10 @@ class State:
         [found] = self.classifier.predictions(self.batch(rows), novelty=novelty)
         return self.answers(found)
 
-    def predicted_labels(self, rows: Sequence[dict[str, Any]]) -> list[str]:
-        """Return the label of each row."""
-        return [str(label) for label in self.classifier.predict(self.batch(rows))]
+    def predicted_labels(self, rows: Sequence[dict[str, Any]]) -> list[list[str]]:
+        """Return the labels of each row; a list of one, unless it may have several."""
+        found = self.classifier.predict(self.batch(rows)).tolist()
+        return found if self.has_several else [[str(label)] for label in found]
 
     def build_if_used(self) -> None:
         """Build the table for single texts if some have come; for a large model in a background thread."""
@@ -146,7 +157,7 @@ class State:
     def _scorer(self) -> Any:
         """The fast way from one text to its scores, if there is one."""
         model = self.classifier.solved
-        return model.text_scorer if isinstance(model, Model) else None
+        return model.text_scorer if isinstance(model, Model) and not self.has_several else None
 
     def make_ready(self) -> State:
         """Build the tables of the first predictions now, so that forked processes share them."""

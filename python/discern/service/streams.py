@@ -16,7 +16,6 @@ from discern.data.formats.csv import read_csv
 from discern.data.formats.jsonl import read_jsonl
 from discern.data.source import Reading
 from discern.data.strings import DataError
-from discern.evaluation.decisions import probability_given
 from discern.service.gate import ClientGoneError, CutOffError, Message, Receive, Send
 from discern.service.problems import Problem
 from discern.service.rows import Reader
@@ -31,6 +30,8 @@ IN_MEMORY = 4 << 20
 PART = 1 << 18
 """Bytes of an answer that are sent at once."""
 OWN_COLUMNS = ("label", "probability")
+USUAL_SEPARATOR = "|"
+"""What stands between several labels of a row in CSV, if the model was not given a separator."""
 Encode = Callable[[State, Batch, "Predictions", bool], bytes]
 
 
@@ -235,7 +236,10 @@ def _csv_lines(state: State, batch: Batch, found: Predictions, first: bool) -> b
     if first:
         own = OWN_COLUMNS if found.novelty is None else (*OWN_COLUMNS, "novelty")
         writer.writerow([*(f"predicted {name}" if name in names else name for name in own), *names])
-    shown = [found.labels.tolist(), probability_given(found.labels, found.probabilities, state.labels)]
+    shown = [found.labels.tolist(), state.probabilities_of(found)]
+    if state.has_several:
+        mark = state.classifier.settings.label_separator or USUAL_SEPARATOR
+        shown = [[mark.join(map(str, one)) for one in column] for column in shown]
     shown += [] if found.novelty is None else [found.novelty.tolist()]
     columns = [column.to_list() if hasattr(column, "to_list") else list(column) for column in batch.columns.values()]
     writer.writerows(zip(*shown, *columns, strict=True))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from discern.service.log import Change, Entry, Log, Receipt
 from discern.service.problems import Problem
-from discern.service.replay import REFUSALS, objection, try_to_sum
+from discern.service.replay import REFUSALS, label_of, objection, try_to_sum
 from discern.service.state import LiveModel, State
 from discern.service.store import Store, StoreError
 
@@ -167,7 +167,7 @@ class Trial:
     def _can_surely_learn(self, change: Change) -> bool:
         if change.forget or change.undoes is not None or objection(change, self.state.classifier, {}) is not None:
             return False
-        return {row.get(change.label) for row in change.learn} <= {*self.state.classifier.statistics.labels}
+        return {label_of(row, change) for row in change.learn} <= {*self.state.classifier.statistics.labels}
 
 
 class _Commit:

@@ -11,13 +11,24 @@ from discern.service.messages import to_json
 from discern.service.state import State
 
 
-def explained(state: State, row: dict[str, Any]) -> bytes:
-    """Explain a row: its evidence, and each of its texts cut into segments with their weights."""
+def explained(state: State, row: dict[str, Any], label: str | None = None) -> bytes:
+    """Explain a row: its evidence, and each of its texts cut into segments with their weights.
+
+    Where it may have several labels, the evidence is for one of them, and ``labels`` are those that are predicted.
+    """
     batch = state.batch([row])
-    evidence = state.classifier.fitted.explained(batch)
+    evidence = state.classifier.fitted.explained(batch, label)
+    several = _of_several(state, row) if state.has_several else {}
     texts = {f.name: row.get(f.name) for f in state.classifier.features if f.role == "text" and row.get(f.name)}
     segments = {name: _segments(state, str(text), name, evidence) for name, text in texts.items()}
-    return to_json({**evidence.to_dict(), "segments": segments})
+    return to_json({**evidence.to_dict(), **several, "segments": segments})
+
+
+def _of_several(state: State, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the labels that are predicted for a row, and the probability of every label."""
+    [found] = state.classifier.predictions(state.batch([row]))
+    shares = dict(zip(state.labels, found.probabilities[0].tolist(), strict=True))
+    return {"labels": found.labels.tolist()[0], "probabilities": shares}
 
 
 def _segments(state: State, message: str, name: str, evidence: Evidence) -> list[dict[str, Any]]:

@@ -30,7 +30,7 @@ from discern.service.messages import (
 )
 from discern.service.problems import Problem
 from discern.service.replay import try_to_sum
-from discern.service.rows import Reader, fields, parse
+from discern.service.rows import LONGEST_LABEL, Reader, fields, parse
 from discern.service.settings import Settings
 from discern.service.state import BaseError, LiveModel, State
 from discern.service.store import LogGoneError, Store, StoreError
@@ -194,11 +194,18 @@ class Worker:
             self.figures.add("rows_predicted", stream.rows)
         return Sent()
 
-    async def explain(self, request: Request) -> Response:
-        """Explain a prediction: the weight of each word and value, and the words that would flip the decision."""
+    async def explain(
+        self, request: Request, label: Annotated[str | None, Query(max_length=LONGEST_LABEL)] = None
+    ) -> Response:
+        """Explain a prediction: the weight of each word and value, and the words that would flip the decision.
+
+        Where a row may have several labels, ``label`` is the one to explain, by default the most probable.
+        """
         state = await self.state_for(request)
+        if label is not None and (not state.has_several or label not in state.labels):
+            raise Problem(404, "gone", "the model has no such label to explain; a model of one label a row has none")
         row = self._reader(state).row(await read_json(request))
-        return answer(await self.in_thread(explained, state, row), state)
+        return answer(await self.in_thread(explained, state, row, label), state)
 
     async def evaluate(self, request: Request) -> Response:
         """Evaluate the model on labeled rows."""
@@ -416,5 +423,5 @@ def _as_problems(work: Callable[..., T], *arguments: Any) -> T:
         raise Problem(422, "bad-rows", str(error)) from error
 
 
-def _labeled(rows: list[dict[str, Any]], column: str, label: str) -> list[dict[str, Any]]:
+def _labeled(rows: list[dict[str, Any]], column: str, label: Any) -> list[dict[str, Any]]:
     return [{**row, column: label} for row in rows]

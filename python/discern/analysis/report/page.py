@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import discern.analysis.report.sections as sections
+import discern.analysis.report.several as several
 from discern.analysis.report.subject import Subject, subject_of
 from discern.data.source import Reading
-from discern.evaluation.evaluation import Evaluation
 
 
 def report(
@@ -22,7 +22,7 @@ def report(
     positive: str | None = None,
     reading: Reading | None = None,
     embed: Any = None,
-) -> Evaluation:
+) -> Any:
     """Write the report of a model on rows with labels, and return the evaluation it shows.
 
     Parameters
@@ -49,12 +49,9 @@ def report(
 def page(subject: Subject) -> str:
     """Return the whole page."""
     parts = {
-        "metrics": ("Performance", sections.metrics(subject)),
-        "threshold": ("Threshold explorer", sections.explorer(subject)),
-        "labels": ("By label", sections.labels(subject)),
+        **_figures(subject),
         "plots": ("Plots", sections.plots(subject)),
-        "mistakes": ("Most confident mistakes", sections.mistakes(subject)),
-        "label-errors": ("Probable label errors", sections.label_errors(subject)),
+        **_rows_to_look_at(subject),
         "words": ("Strongest words", sections.words(subject)),
         "data": ("The data", sections.data(subject)),
         "model": ("The model", sections.model(subject)),
@@ -72,7 +69,7 @@ def page(subject: Subject) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{_asset('report.css')}</style></head><body>"
         f'<header><h1>{title}</h1><p class="soft">{subject.evaluation.rows:,} rows, '
-        f"{len(subject.labels)} labels</p>{sections.verdict(subject)}<nav>{links}</nav></header><main>{body}</main>"
+        f"{len(subject.labels)} labels</p>{_verdict(subject)}<nav>{links}</nav></header><main>{body}</main>"
         "<footer>Made by discern. Everything on this page is in this file; nothing is loaded from elsewhere.</footer>"
         f"<script>{_asset('report.js')}</script></body></html>"
     )
@@ -80,16 +77,34 @@ def page(subject: Subject) -> str:
 
 def fragment(subject: Subject) -> str:
     """Return the sections without plots (metrics, threshold explorer, labels), to be part of another page."""
-    parts = {
-        "metrics": ("Performance", sections.metrics(subject)),
-        "threshold": ("Threshold explorer", sections.explorer(subject)),
-        "labels": ("By label", sections.labels(subject)),
-    }
-    return sections.verdict(subject) + "".join(
+    return _verdict(subject) + "".join(
         f'<section id="about-{name}"><h3>{title}</h3>{content}</section>'
-        for name, (title, content) in parts.items()
+        for name, (title, content) in _figures(subject).items()
         if content
     )
+
+
+def _verdict(subject: Subject) -> str:
+    return several.verdict(subject) if subject.is_multilabel else sections.verdict(subject)
+
+
+def _figures(subject: Subject) -> dict[str, tuple[str, str]]:
+    """Return the sections of figures: their names, titles and contents."""
+    own: Any = several if subject.is_multilabel else sections
+    return {
+        "metrics": ("Performance", own.metrics(subject)),
+        "threshold": ("Threshold explorer", sections.explorer(subject)),
+        "labels": ("By label", own.labels(subject)),
+    }
+
+
+def _rows_to_look_at(subject: Subject) -> dict[str, tuple[str, str]]:
+    if subject.is_multilabel:
+        return {"mistakes": ("Most confident mistakes", several.mistakes(subject))}
+    return {
+        "mistakes": ("Most confident mistakes", sections.mistakes(subject)),
+        "label-errors": ("Probable label errors", sections.label_errors(subject)),
+    }
 
 
 def _asset(name: str) -> str:

@@ -6,7 +6,7 @@ import io
 import json
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ SURE = 0.9
 """A label is probably wrong where a model that has not learned the row predicts another with this probability."""
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[Any]], text: Sequence[int] = ()) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]], text: Sequence[int] = ()) -> str:
     """Return a table; the columns numbered in ``text`` may wrap."""
 
     def line(cells: Sequence[Any], kind: str) -> str:
@@ -46,18 +46,27 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[Any]], text: Sequence[in
     return f'<div class="wide"><table>{top}<tbody>{body}</tbody></table></div>'
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """Return a share; what is below one never looks like one."""
     return ">\u00a099.99%" if 0.9999 < share < 1 else f"{share:.2%}"
 
 
-def _shortened(text: str, most: int = 160) -> str:
+def shortened(text: str, most: int = 160) -> str:
     """Return a text on one line, cut after a number of characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= most else flat[: most - 1] + "…"
 
 
 # ------------------------------------------------------------------------------------------------- figures
+
+
+def cards(shown: Iterable[tuple[str, str, str]]) -> str:
+    """Return figures as cards: name, value, and a note below."""
+    made = "".join(
+        f'<div class="card"><span>{escape(name)}</span><b>{value}</b><span>{note}</span></div>'
+        for name, value, note in shown
+    )
+    return f'<div class="cards">{made}</div>'
 
 
 def metrics(subject: Subject) -> str:
@@ -78,15 +87,11 @@ def metrics(subject: Subject) -> str:
     shown.append(("macro F1", _figure(evaluation.f1("macro"), True), ""))
     shown.append(("MCC", f"{evaluation.mcc:.4f}", ""))
     shown.append(("calibration error", f"{evaluation.calibration_error:.4f}", "15 bins"))
-    cards = "".join(
-        f'<div class="card"><span>{escape(name)}</span><b>{value}</b><span>{reach}</span></div>'
-        for name, value, reach in shown
-    )
     unseen = (
         f"<p>{evaluation.unseen:,} rows have a label that the model never learned.</p>" if evaluation.unseen else ""
     )
     note = '<p class="soft">In brackets: 95% intervals (Wilson; DeLong; normal).</p>'
-    return f'<div class="cards">{cards}</div>{note}{unseen}'
+    return f"{cards(shown)}{note}{unseen}"
 
 
 def _unlearned(subject: Subject) -> str:
@@ -127,17 +132,17 @@ def labels(subject: Subject) -> str:
         for label, figures in evaluation.per_label().items()
     ]
     if _is_binary(subject) or len(evaluation.labels) > MOST_IN_MATRIX:
-        return _table(head, rows)
+        return table(head, rows)
     matrix = [
         (label, *(f"{count:,}" for count in evaluation.confusion[place]))
         for place, label in enumerate(evaluation.labels)
     ]
-    return _table(head, rows) + "<h3>Confusion matrix</h3>" + _table(("predicted ↓ true →", *evaluation.labels), matrix)
+    return table(head, rows) + "<h3>Confusion matrix</h3>" + table(("predicted ↓ true →", *evaluation.labels), matrix)
 
 
 def _is_binary(subject: Subject) -> bool:
     """Return whether the matrix of the threshold explorer has all labels that are predicted or true."""
-    return len(subject.labels) == 2 and len(subject.evaluation.labels) == 2
+    return not subject.is_multilabel and len(subject.labels) == 2 and len(subject.evaluation.labels) == 2
 
 
 def verdict(subject: Subject) -> str:
@@ -165,7 +170,7 @@ def explorer_data(subject: Subject) -> dict[str, Any]:
         others = [other for other in subject.labels if other != label]
         labels.append({
             "name": label,
-            "other": others[0] if len(others) == 1 else "other",
+            "other": others[0] if len(others) == 1 and not subject.is_multilabel else "other",
             "positive": ranking.positive_rows,
             "negative": ranking.negative_rows,
             "caught": caught.tolist(),
@@ -226,16 +231,27 @@ def _counts(as_matrix: bool) -> str:
 
 def plots(subject: Subject) -> str:
     """Return the plots."""
-    figures = "".join(
-        f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>" for caption, svg in drawn(subject)
-    )
+    drawings = drawn_curves(subject) if subject.is_multilabel else drawn(subject)
+    figures = "".join(f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>" for caption, svg in drawings)
     return f'<div class="plots">{figures}</div>'
 
 
 def drawn(subject: Subject) -> Iterator[tuple[str, str]]:
     """Draw the plots of the report: a caption and an SVG each."""
+    from discern.analysis.plots.predictions import ConfusionMatrixDisplay
+
+    yield from drawn_curves(subject)
+    evaluation = subject.evaluation
+    if MOST_IN_MATRIX < len(evaluation.labels) <= 60:
+        yield (
+            "Confusion matrix; the shade is the share of the true label",
+            drawing("confusion", lambda ax: ConfusionMatrixDisplay.from_evaluation(evaluation, ax=ax)),
+        )
+
+
+def drawn_curves(subject: Subject) -> Iterator[tuple[str, str]]:
+    """Draw the curves of a label, and the reliability of the probabilities."""
     from discern.analysis.plots.predictions import (
-        ConfusionMatrixDisplay,
         PrecisionRecallDisplay,
         ReliabilityDisplay,
         RocDisplay,
@@ -250,23 +266,18 @@ def drawn(subject: Subject) -> Iterator[tuple[str, str]]:
             (PrecisionRecallDisplay, f"Precision against recall of {positive}"),
             (ThresholdErrorDisplay, f"Error rates against the threshold for {positive}"),
         ):
-            chosen = 0.5 if len(subject.labels) == 2 else None
+            chosen = 0.5 if len(subject.labels) == 2 and not subject.is_multilabel else None
             yield (
                 caption,
-                _svg(caption, lambda ax, kind=kind, chosen=chosen: kind(ranking, positive, chosen=chosen).plot(ax)),
+                drawing(caption, lambda ax, kind=kind, chosen=chosen: kind(ranking, positive, chosen=chosen).plot(ax)),
             )
     yield (
         "Reliability of the probabilities",
-        _svg("reliability", lambda ax: ReliabilityDisplay(evaluation.calibration()).plot(ax)),
+        drawing("reliability", lambda ax: ReliabilityDisplay(evaluation.calibration()).plot(ax)),
     )
-    if MOST_IN_MATRIX < len(evaluation.labels) <= 60:
-        yield (
-            "Confusion matrix; the shade is the share of the true label",
-            _svg("confusion", lambda ax: ConfusionMatrixDisplay.from_evaluation(evaluation, ax=ax)),
-        )
 
 
-def _svg(name: str, draw: Any) -> str:
+def drawing(name: str, draw: Any) -> str:
     """Draw on a figure of its own, away from the state of pyplot, and return it as SVG for a page."""
     try:
         from matplotlib import rc_context
@@ -281,8 +292,8 @@ def _svg(name: str, draw: Any) -> str:
         draw(figure.add_subplot())
         stream = io.StringIO()
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
-    drawing = stream.getvalue()
-    return drawing[drawing.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{escape(name)}" ', 1)
+    drawn_as = stream.getvalue()
+    return drawn_as[drawn_as.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{escape(name)}" ', 1)
 
 
 # ------------------------------------------------------------------------------------------- rows to look at
@@ -299,15 +310,15 @@ def mistakes(subject: Subject) -> str:
         _explained(
             subject,
             int(row),
-            f"predicted {subject.predicted[row]} ({_percent(confidence[row])}), labeled {subject.true[row]}",
+            f"predicted {subject.predicted[row]} ({percent(confidence[row])}), labeled {subject.true[row]}",
         )
         for row in order
     ]
     count = f"<p>{len(wrong):,} rows are predicted wrongly; these are the {len(order)} most confident mistakes.</p>"
-    return count + _KEY + "".join(parts)
+    return count + KEY + "".join(parts)
 
 
-_KEY = (
+KEY = (
     f'<p class="soft key">Words: <mark style="background:rgba({FOR},.6)">for</mark> the predicted label, '
     f'<mark style="background:rgba({AGAINST},.6);border-bottom:2px dotted">against</mark> it; darker is stronger.</p>'
 )
@@ -316,7 +327,7 @@ _KEY = (
 def _explained(subject: Subject, number: int, verdict: str) -> str:
     row = subject.row(number)
     evidence = subject.model.explain(row)
-    text = _longest(row)
+    text = longest_value(row)
     shown = evidence_html(text[:LONGEST], evidence, _settings(subject.model)) + ("…" if len(text) > LONGEST else "")
     others = [
         term for term in evidence.terms if getattr(term, "column", "text") not in ("text", _text_column(subject.model))
@@ -336,7 +347,7 @@ def _text_column(model: Any) -> str:
     return (resolved and resolved.text_column) or "text"
 
 
-def _longest(row: Mapping[str, Any]) -> str:
+def longest_value(row: Mapping[str, Any]) -> str:
     """Return the text of a row: its longest value that is no vector."""
     values = (value for value in row.values() if value is not None and not is_sequence(value))
     return max(map(str, values), key=len, default="")
@@ -359,7 +370,8 @@ def label_errors(subject: Subject) -> str:
         return intro
     parts = [
         f"<article><b>row {row + 1:,}</b> labeled {escape(subject.true[row])}, probably {escape(suggested[row])} "
-        f"({_percent(confidence[row])})<p>{escape(_shortened(_longest(subject.row(int(row))), LONGEST))}</p></article>"
+        f"({percent(confidence[row])})"
+        f"<p>{escape(shortened(longest_value(subject.row(int(row))), LONGEST))}</p></article>"
         for row in order
     ]
     return intro + "".join(parts)
@@ -380,7 +392,7 @@ def words(subject: Subject) -> str:
             return ""
         rows.append((label, " · ".join(_strong_term(term, label) for term in terms)))
     about = "In nats, against the mean of the other labels. In brackets: rows of the label : rows of other labels."
-    return f'<p class="soft">{about}</p>' + _table(("label", "words"), rows, text=[1])
+    return f'<p class="soft">{about}</p>' + table(("label", "words"), rows, text=[1])
 
 
 def _strong_term(term: StrongTerm, label: str) -> str:
@@ -390,15 +402,15 @@ def _strong_term(term: StrongTerm, label: str) -> str:
 
 def data(subject: Subject) -> str:
     """Describe the data: labels and columns."""
-    rows, true = subject.table, subject.true.tolist()
-    counts = Counter(true)
-    shares = [(label, f"{count:,}", f"{count / len(true):.2%}") for label, count in counts.most_common(40)]
+    rows, counts = subject.table, Counter(subject.rows_per_label)
+    total = max(len(rows), 1)
+    shares = [(label, f"{count:,}", f"{count / total:.2%}") for label, count in counts.most_common(40)]
     columns = [(name, *_column_summary(values)) for name, values in rows.columns.items()]
     return (
         f"<p>{len(rows):,} rows from {escape(Path(subject.source).name)}, {len(counts)} labels.</p>"
-        + _table(("label", "rows", "share"), shares)
+        + table(("label", "rows", "share"), shares)
         + "<h3>Columns</h3>"
-        + _table(("column", "missing", "distinct", "mean length", "longest"), columns)
+        + table(("column", "missing", "distinct", "mean length", "longest"), columns)
     )
 
 
@@ -417,7 +429,7 @@ def model(subject: Subject) -> str:
     if subject.checksum:
         rows.append(("checksum", subject.checksum))
     rows += list(_flat(about))
-    return _table(("", ""), rows, text=[1])
+    return table(("", ""), rows, text=[1])
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
@@ -431,5 +443,5 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, st
         elif value is not None and value != () and value != []:
             yield (
                 title,
-                _shortened(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value), 300),
+                shortened(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value), 300),
             )

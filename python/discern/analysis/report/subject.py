@@ -17,8 +17,7 @@ from discern.analysis.comparison import LoadedRows, stratified_folds
 from discern.classifier import Classifier
 from discern.data.source import Reading
 from discern.data.vectors.column import is_sequence
-from discern.evaluation.evaluation import Evaluation
-from discern.evaluation.predictions import Predictions
+from discern.evaluation.several.evaluation import MultilabelEvaluation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,26 +33,27 @@ class Subject:
 
     model: Any
     table: LoadedRows
-    evaluation: Evaluation
+    evaluation: Any
+    """Of one label a row, or of several."""
     source: str
     model_name: str
     checksum: str | None
     positive: str
 
     @property
-    def rows(self) -> Predictions:
+    def rows(self) -> Any:
         """The evaluated rows."""
         return self.evaluation.predictions
 
     @cached_property
     def true(self) -> NDArray[np.str_]:
         """The true label of each row."""
-        return self.rows.true_labels
+        return np.asarray(self.rows.true_labels)
 
     @cached_property
     def predicted(self) -> NDArray[np.str_]:
         """The predicted label of each row."""
-        return self.rows.predicted_labels
+        return np.asarray(self.rows.predicted_labels)
 
     @cached_property
     def held_out(self) -> tuple[NDArray[np.float64], bool]:
@@ -63,12 +63,23 @@ class Subject:
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels that have probabilities."""
-        return self.rows.columns
+        return tuple(self.rows.columns)
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether a row may have several labels."""
+        return isinstance(self.evaluation, MultilabelEvaluation)
+
+    @cached_property
+    def rows_per_label(self) -> dict[str, int]:
+        """The number of rows of each true label."""
+        figures = self.evaluation.per_label()
+        return {label: int(row["rows"]) for label, row in figures.items() if row["rows"]}
 
     @cached_property
     def frequent(self) -> list[str]:
         """The labels with the most rows."""
-        rows = Counter(self.true.tolist())
+        rows = Counter(self.rows_per_label)
         return sorted(self.labels, key=lambda label: (-rows[label], label))[:MOST_LABELS]
 
     def row(self, number: int) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def _runner_up(evidence: Evidence) -> str:
 
 def _what_would_flip(evidence: Evidence) -> list[Text]:
     """Return without which words or values the runner-up would win."""
-    if not evidence.terms:
+    if not evidence.terms or evidence.log_odds < 0:  # of several labels, one may be explained that is not predicted
         return []
     if evidence.flip is None:
         against = visible(evidence.against)

@@ -36,7 +36,7 @@ VALIDATION = 1 << 26
 
 def show(classifier: Classifier, data: Any, how: Reading, out: Output) -> None:
     """Print what fit would do; nothing is written."""
-    found = skim(classifier.label, data, how)
+    found = skim(classifier, data, how)
     features, left_out = classifier.settings.features_of(found.first or found.kept[0])
     sources = tuple(data) if isinstance(data, Sources) else ("-",)
     estimate = estimate_of(classifier, found, sources)
@@ -111,7 +111,7 @@ class Skimmed:
         return sum(batch.size for batch in self.kept)
 
 
-def skim(label: str, data: Any, how: Reading) -> Skimmed:
+def skim(classifier: Classifier, data: Any, how: Reading) -> Skimmed:
     """Read for a few seconds, and keep rows from all parts: files are often sorted by label."""
     from discern.data.readers import batches
     from discern.data.roles import leading_rows
@@ -120,7 +120,7 @@ def skim(label: str, data: Any, how: Reading) -> Skimmed:
     started, found, stride = time.perf_counter(), Skimmed([], 0, 0, {}, True), 1
     found.first, stream = leading_rows(batches(data, how))
     for number, batch in enumerate(stream):
-        _count(batch, label, found)
+        _count(batch, classifier, found)
         if number % stride == 0 and batch.rows:
             found.kept.append(_first(batch))
         while found.size > SAMPLE and len(found.kept) > 1:
@@ -134,12 +134,19 @@ def skim(label: str, data: Any, how: Reading) -> Skimmed:
     return found
 
 
-def _count(batch: Batch, label: str, found: Skimmed) -> None:
+def _count(batch: Batch, classifier: Classifier, found: Skimmed) -> None:
     import numpy as np
 
-    numbers, names = batch.labels(label)
+    from discern.data.label_sets.sets import labels_in
+    from discern.models.fitting import has_label_sets
+
+    settings = classifier.settings
+    several = has_label_sets(settings, batch)
+    read = settings.label_sets.of_batch(batch, settings.label) if several else batch
+    numbers, names = read.labels(settings.label)
     for name, count in zip(names, np.bincount(numbers, minlength=len(names)).tolist(), strict=True):
-        found.labels[name] = found.labels.get(name, 0) + count
+        for label in labels_in(name) if several else [name]:
+            found.labels[label] = found.labels.get(label, 0) + count
     found.rows += batch.rows
 
 

@@ -11,6 +11,7 @@ import typer
 
 from discern.cli.output import warn
 from discern.data.batch import Batch
+from discern.data.label_sets.reading import LabelSets, holds_sets
 from discern.data.readers import Sources, batches, can_be_read_again
 from discern.data.roles import MISSING, leading_rows, values_as_levels
 from discern.models.columns.labels import doubts_about_labels, doubts_about_values, guess_label
@@ -25,7 +26,9 @@ MOST_COLUMNS = 5
 """The columns with missing values that are listed."""
 
 
-def label_and_data(given: str | None, sources: Sequence[str], how: Reading, out: Output) -> tuple[str, Any]:
+def label_and_data(
+    given: str | None, sources: Sequence[str], how: Reading, out: Output, sets: LabelSets | None = None
+) -> tuple[str, Any]:
     """Return the name of the label column, and the data; the first rows are read to guess the name.
 
     Files are read again from the start. Of a stream, the rows read are kept and come first.
@@ -35,11 +38,15 @@ def label_and_data(given: str | None, sources: Sequence[str], how: Reading, out:
     first, stream = leading_rows(batches(data, _quietly(how) if again else how))
     if first is None:
         return given or "label", data
+    if sets is not None and sets.columns:  # the labels are the names of columns
+        return given or "label", data if again else stream
     name = given or _guessed(first, out)
-    if name in first.columns:
+    separated = holds_sets(first.columns.get(name, [])) or bool(sets and sets.separator)
+    if name in first.columns and not separated:
         labels = [value for value in values_as_levels(first, name) if value]
         for doubt in doubts_about_values(name, labels):
             warn(doubt, out.quiet)
+    if name in first.columns:
         _report_missing(first, name, out)
     return name, data if again else stream
 

@@ -84,6 +84,8 @@ class LabelSets:
         return self._of_column(batch, label) if label in batch.columns else batch
 
     def _of_column(self, batch: Batch, label: str) -> Batch:
+        if not batch.rows:
+            return batch
         column = batch.columns[label]
         read = self._from_lists if holds_sets(column) else self._from_texts
         return replace(batch, columns={**batch.columns, label: read(batch, label)})

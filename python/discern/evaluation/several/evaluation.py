@@ -118,8 +118,15 @@ class MultilabelEvaluation:
         """Return the evaluation when each label is predicted from a probability of ``threshold`` on."""
         return self.decided_by(lambda probabilities, _: probabilities >= threshold)
 
-    def ranking(self, label: str) -> Ranking:
-        """Rank the rows by their probability of a label."""
+    def positive(self, label: str | None = None) -> str:
+        """Return the label that curves begin with: the one given, else the one that most rows have."""
+        if label is not None:
+            return self.labels[self._place(label)]
+        return self.labels[int(self.by_label.counts[2].argmax())]
+
+    def ranking(self, label: str | None = None) -> Ranking:
+        """Rank the rows by their probability of a label, by default the one that most rows have."""
+        label = self.positive(label)
         rows, place = self.predictions, self._place(label)
         if label not in rows.columns:
             raise ValueError(f"the model does not know the label {label!r}, so its probabilities cannot be ranked")
@@ -149,7 +156,12 @@ class MultilabelEvaluation:
         """The share of rows whose labels are predicted, all and no others; also called subset accuracy."""
         return ratio(self.by_row.exact, self.rows)
 
-    subset_accuracy = exact_match
+    subset_accuracy = accuracy = exact_match
+
+    @property
+    def error(self) -> float:
+        """The share of rows whose labels are not predicted exactly."""
+        return 1 - self.exact_match
 
     @property
     def hamming_loss(self) -> float:
@@ -252,7 +264,7 @@ class MultilabelEvaluation:
         """Return the harmonic mean of precision and recall: an average as in ``precision``, or of one label."""
         return self._figure("f1", which)
 
-    def precision_recall(self, label: str) -> Curve:
+    def precision_recall(self, label: str | None = None) -> Curve:
         """Return precision against recall of a label."""
         return self.ranking(label).precision_recall()
 
@@ -274,7 +286,10 @@ class MultilabelEvaluation:
 
     def intervals(self, level: float = 0.95) -> dict[str, Interval]:
         """Return intervals: Wilson's of exact matches, normal ones of the others, whose unit is the row."""
-        found = {"exact_match": wilson(self.by_row.exact, self.rows, level)}
+        found = {
+            "exact_match": wilson(self.by_row.exact, self.rows, level),
+            "error": wilson(self.rows - self.by_row.exact, self.rows, level),
+        }
         weights = {"f1": ((2, 0, 0), (0, 1, 1)), "precision": ((1, 0, 0), (0, 1, 0)), "recall": ((1, 0, 0), (0, 0, 1))}
         for name, (part, whole) in weights.items():
             found[name] = self._ratio_interval(np.array(part), np.array(whole), level)
@@ -373,13 +388,13 @@ class MultilabelEvaluation:
             figures.append(("unseen", f"{self.by_row.unseen:,}", note))
         return figures
 
-    def _most_frequent(self) -> list[tuple[str, dict[str, float]]]:
-        """Return the figures of the labels that most rows have."""
-        return sorted(self.per_label().items(), key=lambda item: (-item[1]["rows"], item[0]))[:MOST_SHOWN]
+    def most_frequent(self, most: int = MOST_SHOWN) -> list[tuple[str, dict[str, float]]]:
+        """Return the labels that most rows have, with their figures."""
+        return sorted(self.per_label().items(), key=lambda item: (-item[1]["rows"], item[0]))[:most]
 
     def __str__(self) -> str:
         figures = [f"{name:11}  {value:>8}  {note}".rstrip() for name, value, note in self.summary()]
-        shown = self._most_frequent()
+        shown = self.most_frequent()
         longest = max([5, *(len(label) for label, _ in shown)])
         head = f"{'label':{longest}}  precision   recall       F1  {'rows':>8}"
         table = [
@@ -402,7 +417,7 @@ class MultilabelEvaluation:
         rows.append(("calibration error", f"{self.calibration_error:.4f}", ""))
         table = [
             (label, *(f"{row[name]:.2%}" for name in FIGURES), f"{row['rows']:,}")
-            for label, row in self._most_frequent()
+            for label, row in self.most_frequent()
         ]
         labels = record_table(("label", "precision", "recall", "F1", "rows"), table)
         return section("Evaluation", record_table(("", "", "95% interval"), rows) + labels)

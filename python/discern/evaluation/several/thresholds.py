@@ -181,6 +181,20 @@ class Thresholds:
         return ", ".join(parts)
 
 
+def probabilities_given(
+    labels: Iterable[Sequence[str]], probabilities: NDArray[Any], names: Sequence[str]
+) -> list[list[float]]:
+    """Return the probability of each label that each row is given.
+
+    Examples
+    --------
+    >>> probabilities_given([["oil"], []], np.array([[0.1, 0.9], [0.2, 0.3]]), ["corn", "oil"])
+    [[0.9], []]
+    """
+    place = {name: number for number, name in enumerate(names)}
+    return [[float(row[place[label]]) for label in own] for own, row in zip(labels, probabilities, strict=True)]
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
 

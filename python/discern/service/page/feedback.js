@@ -1,6 +1,6 @@
 // The latest feedback, which can be undone.
 import { get } from "./api.js";
-import { byId, element } from "./parts.js";
+import { byId, element, named } from "./parts.js";
 import { undoButton } from "./try.js";
 
 const LONGEST = 200;
@@ -25,7 +25,7 @@ const text = (row) => Object.entries(row).filter(([name]) => name !== label).map
 
 function item(entry) {
   const [row] = entry.learn.length ? entry.learn : entry.forget;
-  const learned = entry.learn.length ? `learned as ${entry.learn[0][label]}` : "", forgotten = entry.forget.length ? `forgotten as ${entry.forget[0][label]}` : "";
+  const learned = entry.learn.length ? `learned as ${named(entry.learn[0][label])}` : "", forgotten = entry.forget.length ? `forgotten as ${named(entry.forget[0][label])}` : "";
   const head = `${entry.action}: ${[learned, forgotten].filter(Boolean).join(", ")}${entry.rows > 1 ? ` (${entry.rows} rows)` : ""}`;
   const time = element("time", { dateTime: new Date(1000 * entry.created).toISOString(), className: "soft" }, new Date(1000 * entry.created).toLocaleString());
   const undo = entry.undone_by === null ? [undoButton(entry.sequence)] : [element("span", { className: "soft" }, `undone by ${entry.undone_by}`)];

@@ -45,3 +45,6 @@ export function later(work, delay) {
     timer = setTimeout(work, delay);
   };
 }
+
+// A label, or the list of labels of a row that may have several.
+export const named = (label) => (Array.isArray(label) ? label.join(", ") || "no label" : String(label));

@@ -2,6 +2,7 @@
 import { post, teach } from "./api.js";
 import { fill, row, showFields } from "./fields.js";
 import { byId, element, fillTable, later, notice, percent, signed } from "./parts.js";
+import * as several from "./several.js";
 
 const STRONG = 3; // nats from which a word has its full color, as in the report; less in a text without strong words
 const FAINT = 0.05; // less weight has no color
@@ -14,13 +15,14 @@ export function start(card, form, whenChanged) {
   showFields(form.fields);
   setExamples(form.examples);
   hint(form);
+  several.start(card, { row, show, learned, shown: () => shown });
   const soon = later(show, 120);
-  byId("form").addEventListener("input", () => { byId("change").hidden = true; soon(); });
+  byId("form").addEventListener("input", () => { byId("change").hidden = true; several.forget(); soon(); });
   byId("form").addEventListener("submit", (event) => { event.preventDefault(); show(); });
   byId("teach-other").addEventListener("submit", (event) => {
     event.preventDefault();
     const label = byId("other-label").value.trim();
-    if (label) learn(label);
+    if (label) (model.several ? several.add : learn)(label);
   });
 }
 
@@ -43,11 +45,11 @@ export async function show() {
   if (running) running.abort();
   const values = row(), mine = running = new AbortController();
   const empty = Object.keys(values).length === 0;
-  for (const id of ["result", "evidence", "shares", "teach"]) if (empty) byId(id).hidden = true;
+  for (const id of ["result", "labels", "evidence", "shares", "teach"]) if (empty) byId(id).hidden = true;
   byId("hint").hidden = !empty;
   if (empty) return;
   try {
-    const seen = await post("/v1/explain", values, { signal: mine.signal });
+    const seen = await post(`/v1/explain${several.query()}`, values, { signal: mine.signal });
     if (mine === running) draw(seen);
   } catch (error) {
     if (error.name !== "AbortError") notice(error.message, null, true);
@@ -61,14 +63,17 @@ function draw(seen) {
   byId("probability").textContent = percent(seen.probability);
   const ranked = Object.entries(seen.probabilities).sort((one, other) => other[1] - one[1]);
   byId("bars").replaceChildren(...ranked.slice(0, MOST_BARS).map(bar));
-  byId("flip").replaceChildren(...flip(seen));
+  byId("flip").replaceChildren(...(model.several ? several.flip(seen, named) : flip(seen)));
   byId("for-name").textContent = seen.label;
   byId("texts").replaceChildren(...Object.entries(seen.segments).map(([column, parts]) => evidenceText(column, parts, seen)),
     ...values(seen));
   fillTable(byId("terms"), ["term", "column", "times", "nats"],
     seen.terms.map((term) => [term.described, term.column, term.count, signed(term.weight)]), [0, 1]);
-  drawTeaching(seen, ranked);
-  byId("result").hidden = byId("evidence").hidden = byId("shares").hidden = false;
+  byId("evidence").hidden = byId("shares").hidden = false;
+  byId("teach").hidden = !model.can_learn;
+  byId("result").hidden = Boolean(model.several);
+  if (model.several) several.draw(seen, ranked);
+  else drawTeaching(seen, ranked);
 }
 
 function bar([label, share]) {
@@ -136,7 +141,6 @@ function evidenceText(column, parts, seen) {
 }
 
 function drawTeaching(seen, ranked) {
-  byId("teach").hidden = !model.can_learn;
   const labels = ranked.slice(0, 12).map(([label]) => label);
   byId("teach-buttons").replaceChildren(...labels.map((label) => element("button", {
     type: "button", className: label === seen.label ? "" : "second", onclick: () => learn(label) },
@@ -147,30 +151,40 @@ async function learn(label) {
   const values = row(), before = shown;
   try {
     const receipt = await teach("/v1/learn", { rows: [{ ...values, [model.label]: label }] });
-    byId("other-label").value = "";
-    notice(`Learned as ${label}.`, undoButton(receipt.sequence));
-    await show();
-    drawChange(label, before, shown);
-    changed();
+    await learned(`Learned as ${label}.`, receipt, label, before);
   } catch (error) { notice(error.message, null, true); }
+}
+
+// Shows what has changed since the row was taught: the probability of a label.
+async function learned(message, receipt, label, before, undone) {
+  byId("other-label").value = "";
+  notice(message, undoButton(receipt.sequence, undone));
+  await show();
+  drawChange(label, before, shown);
+  changed();
+}
+
+function turned(before, after) {
+  if (model.several) return several.turned(before, after);
+  return before.label === after.label ? `The label is still ${after.label}.` : `The label was ${before.label} and is now ${after.label}.`;
 }
 
 // The probability of the label that was taught, before and after.
 function drawChange(label, before, after) {
   const bars = [["before", before], ["now", after]].map(([when, seen]) => bar([when, seen.probabilities[label] || 0]));
-  const turned = before.label === after.label ? `The label is still ${after.label}.` : `The label was ${before.label} and is now ${after.label}.`;
   byId("change").replaceChildren(element("p", {}, "Probability of ", element("b", { dir: "auto" }, label)),
-    element("div", { role: "list", "aria-label": "Before and after" }, ...bars), element("p", { className: "soft", dir: "auto" }, turned));
+    element("div", { role: "list", "aria-label": "Before and after" }, ...bars), element("p", { className: "soft", dir: "auto" }, turned(before, after)));
   byId("change").hidden = false;
 }
 
-export function undoButton(sequence) {
+export function undoButton(sequence, undone = several.forget) {
   const button = element("button", { type: "button", className: "second", onclick: async () => {
     button.disabled = true;
     try {
       await teach("/v1/undo", { sequence });
       notice("Undone. The model no longer contains it.");
       byId("change").hidden = true;
+      undone();
       await show();
       changed();
     } catch (error) { notice(error.message, null, true); }
