@@ -86,6 +86,15 @@ ENTRIES = (
         agreement=Agreement(0.995, None, why="without a penalty separated classes have no optimum"),
     ),
     Entry(
+        "LogisticRegressionCV",
+        "logistic",
+        options={"Cs": 5, "l1_ratios": (0.0,), "scoring": "neg_log_loss", "use_legacy_attributes": False},
+        data=("some numbers",),
+        agreement=Agreement(0.98, None, why="scikit-learn stops farther from the optimum, and may choose another C"),
+        most_classes=10,
+        most_rows=20_000,
+    ),
+    Entry(
         "BayesianLogisticRegression",
         "logistic",
         "benchmarks.sweep.cases.peers:laplace_logistic",

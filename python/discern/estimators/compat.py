@@ -18,7 +18,7 @@ import importlib
 import sys
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 from discern.estimators.linear import discriminants, ridge_cv
 from discern.estimators.naive_bayes import categorical, counts, gaussian
@@ -29,30 +29,72 @@ _INSIDERS = ("sklearn", "discern", "joblib", "pickle", "_pickle", "cloudpickle",
 """Who keeps seeing scikit-learn's own classes: the libraries themselves, and what looks objects up by their names."""
 
 
+def _refuse_for_svd(model: Any) -> None:
+    """Refuse what scikit-learn's singular value decomposition cannot do, and ours can."""
+    if model.solver == "svd" and model.shrinkage is not None:
+        raise NotImplementedError("shrinkage not supported with 'svd' solver. Use another solver, or discern's class.")
+    if model.solver == "svd" and model.covariance_estimator is not None:
+        linear = isinstance(model, discriminants.LinearDiscriminantAnalysis)
+        raise ValueError(
+            "covariance estimator is not supported with svd solver. Try another one."
+            if linear
+            else "covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead."
+        )
+
+
 @dataclass(eq=False, repr=False)
 class LinearDiscriminantAnalysis(discriminants.LinearDiscriminantAnalysis):
-    """discern's, divided by N as scikit-learn does.
+    """discern's, divided by N and refusing what scikit-learn's refuses.
 
     Examples
     --------
-    >>> LinearDiscriminantAnalysis().fit([[1.0], [2.0], [8.0], [9.0]], [0, 0, 1, 1]).covariance_.tolist()
+    >>> model = LinearDiscriminantAnalysis(store_covariance=True)
+    >>> model.fit([[1.0], [2.0], [8.0], [9.0]], [0, 0, 1, 1]).covariance_.tolist()
     [[0.25]]
     """
 
     divisor: str = field(default="likelihood", init=False)
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows."""
+        _refuse_for_svd(self)
+        return super().fit(X, y, sample_weight)
+
+    def transform(self, X: Any) -> Any:
+        """Return the canonical variates."""
+        if self.solver == "lsqr":
+            raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
+        return super().transform(X)
+
+    @property
+    def covariance_(self) -> Any:
+        """The covariance within the classes, where scikit-learn keeps it."""
+        if self.solver == "svd" and not self.store_covariance:
+            raise AttributeError("covariance_ is kept with store_covariance=True only")
+        return super().covariance_
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class QuadraticDiscriminantAnalysis(discriminants.QuadraticDiscriminantAnalysis):
-    """discern's, divided by the rows of each class as scikit-learn does.
+    """discern's, divided by the rows of each class and refusing what scikit-learn's refuses.
 
     Examples
     --------
-    >>> QuadraticDiscriminantAnalysis().fit([[1.0], [2.0], [7.0], [9.0]], [0, 0, 1, 1]).covariance_[1].tolist()
+    >>> model = QuadraticDiscriminantAnalysis(store_covariance=True)
+    >>> model.fit([[1.0], [2.0], [7.0], [9.0]], [0, 0, 1, 1]).covariance_[1].tolist()
     [[1.0]]
     """
 
     divisor: str = field(default="likelihood", init=False)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows."""
+        _refuse_for_svd(self)
+        return super().fit(X, y, sample_weight)
+
+    def _solve(self, classes: Any, scatter: Any, rows: Any = None) -> dict[str, Any]:
+        solved = super()._solve(classes, scatter, rows)
+        return solved if self.store_covariance else {name: solved[name] for name in solved if name != "covariance_"}
 
 
 NAMES: dict[str, dict[str, Any]] = {
@@ -83,6 +125,7 @@ LEFT_ALONE: dict[str, dict[str, str]] = {
     "sklearn.feature_extraction.text": {"HashingVectorizer": "it hashes to other columns"},
     "sklearn.linear_model": {
         "LogisticRegression": _ITERATES,
+        "LogisticRegressionCV": _ITERATES,
         "Perceptron": "it shuffles rows in another order",
         "RidgeClassifier": _ITERATES,
         "SGDClassifier": "on sparse rows it stops by the penalty of all weights, not of those of the last row",

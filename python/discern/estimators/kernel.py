@@ -151,7 +151,7 @@ class SVC(BaseClassifier):
             y = column_or_1d(y, warn=True)
         else:
             X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse="csr", y_numeric=False)
-            refuse_huge(X)
+            _refuse_endless(X)
         check_classification_targets(y)
         return X, y
 
@@ -362,3 +362,11 @@ class SVC(BaseClassifier):
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def _refuse_endless(X: Any) -> None:
+    """Refuse numbers too large to be squared, in scikit-learn's words and ours."""
+    try:
+        refuse_huge(X)
+    except ValueError as error:
+        raise ValueError(f"The dual coefficients or intercepts are not finite: {error}") from None

@@ -16,6 +16,7 @@ import pytest
 import sklearn
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
@@ -23,10 +24,19 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 import discern
 
+GIVEN = {
+    "LogisticRegressionCV": {"l1_ratios": (0.0,), "scoring": "accuracy", "use_legacy_attributes": False, "cv": 3},
+}
+"""Parameters whose defaults scikit-learn is about to change, so that leaving them out warns."""
+
 
 def make(kind):
     """Some estimators stand around another one."""
-    return kind(discern.GaussianNB()) if "estimator" in signature(kind).parameters else kind()
+    return (
+        kind(discern.GaussianNB())
+        if "estimator" in signature(kind).parameters
+        else kind(**GIVEN.get(kind.__name__, {}))
+    )
 
 
 def is_ours(kind):
@@ -120,6 +130,7 @@ GRIDS = {
     "LinearDiscriminantAnalysis": {"shrinkage": [None, 0.5], "solver": ["lsqr"]},
     "LinearSVC": {"C": [0.1, 1.0]},
     "LogisticRegression": {"C": [0.1, 1.0]},
+    "LogisticRegressionCV": {"Cs": [[0.1, 1.0], [1.0]]},
     "NBSVM": {"C": [0.1, 1.0]},
     "NaiveBayes": {"smoothing": [0.5, 1.0]},
     "OnlineTextClassifier": {"learning_rate": [1.0, 2.0]},
@@ -293,10 +304,15 @@ def test_weights_are_routed_through_pipelines_and_searches(estimator):
         if "estimator" in asking.get_params(deep=False):
             asking.set_params(estimator=discern.GaussianNB().set_fit_request(sample_weight=True))
         asking.set_fit_request(sample_weight=True)
+        if name_of(asking) == "LogisticRegressionCV":  # the scorer asks, for scores too
+            asking.set_params(scoring=get_scorer("accuracy").set_score_request(sample_weight=True))
+            scored = asking
+        else:
+            scored = clone(asking).set_score_request(sample_weight=True)
         expected = clone(asking).fit(FRAME, CLASSES, sample_weight=WEIGHTS)
         routed = Pipeline([("tested", clone(asking))]).fit(FRAME, CLASSES, sample_weight=WEIGHTS)
         np.testing.assert_array_equal(result(routed, FRAME), result(expected, FRAME))
-        scores = cross_validate(Pipeline([("tested", clone(asking).set_score_request(sample_weight=True))]), FRAME,
+        scores = cross_validate(Pipeline([("tested", scored)]), FRAME,
             CLASSES, cv=2, params={"sample_weight": WEIGHTS}, error_score="raise")  # fmt: skip
         assert np.isfinite(scores["test_score"]).all()
 

@@ -155,8 +155,8 @@ class LogisticRegression(CallbackSupportMixin, BaseLogistic):
         """Learn from rows, forgetting everything learned before (with ``warm_start``, starting from it)."""
         self._validate_params()
         self._check_penalty()
-        start = self._start() if self.warm_start and hasattr(self, "coef_") else None
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=self._kinds(), ensure_all_finite=False)
+        start = self._checked_start() if self.warm_start and hasattr(self, "coef_") else None
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=self._kinds(), **self._taken())
         self.classes_, numbers, _ = numbered(y)
         self._check_liblinear(X, len(self.classes_))
         refuse_unfit(X, self)
@@ -209,7 +209,7 @@ class LogisticRegression(CallbackSupportMixin, BaseLogistic):
             found.append(
                 (f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={given})", UserWarning)
             )
-        if (given == "l2" and share not in (0, None)) or (given == "l1" and share not in (0, 1, None)):
+        elif given == "l2" and share == 1:
             found.append((f"Inconsistent values: penalty={given} with l1_ratio={share}. Leave one out.", UserWarning))
         if given in (None, "firth") and self.C not in (1.0, np.inf):
             found.append((f"Setting penalty={given} will ignore the C and l1_ratio parameters", UserWarning))
@@ -220,6 +220,14 @@ class LogisticRegression(CallbackSupportMixin, BaseLogistic):
 
     def _start(self) -> Array:
         return self._coefficients()[:, : self.n_features_in_ + self.fit_intercept]
+
+    def _checked_start(self) -> Array:
+        start = self._start()
+        if not np.isfinite(start).all():
+            raise ValueError(
+                "Floating-point under-/overflow: coef_ or intercept_, where warm_start begins, is not finite"
+            )
+        return start
 
     def _solve(self, rows: LabeledRows, start: Array | None, observe: Any = None) -> Fit:
         if self.penalty == "firth":

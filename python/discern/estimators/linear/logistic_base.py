@@ -102,6 +102,10 @@ class BaseLogistic(LinearClassifierMixin, SparseCoefMixin, BaseClassifier):
         """Return the numbers that are taken as they are: LIBLINEAR has 64-bit numbers only."""
         return np.float64 if self.solver == "liblinear" else KINDS
 
+    def _taken(self) -> dict[str, bool]:
+        """Return which tables are taken: LIBLINEAR has 32-bit indices only. Numbers are looked at later."""
+        return {"ensure_all_finite": False, "accept_large_sparse": self.solver != "liblinear"}
+
     def _penalties(self, columns: int, C: float, share: float) -> Penalties:
         """Return the penalties of the columns; ``share`` is that of the L1 penalty."""
         whole = np.full(columns, 1.0 / C)

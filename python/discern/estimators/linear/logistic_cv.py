@@ -154,7 +154,7 @@ class LogisticRegressionCV(BaseLogistic):
         self._warn_of_changes()
         grid = self._grid()
         check_solver(self.solver, grid.penalty, self.dual)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite=False)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", **self._taken())
         self.classes_, numbers, _ = numbered(y)
         self._check_liblinear(X, len(self.classes_))
         refuse_unfit(X, self)
@@ -164,7 +164,7 @@ class LogisticRegressionCV(BaseLogistic):
         split, score = self._routed(sample_weight, params)
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y, **split))
         paths = Paths.of(rows, self._paths(rows, grid), self._rule())
-        found = self._by_folds(paths, folds, FoldScorer(self._get_scorer(), self.classes_, score), X, y, grid)
+        found = self._by_folds(paths, folds, FoldScorer(self._get_scorer(), self.classes_, score), rows, X, y, grid)
         self._choose(grid, paths, found)
         self._keep(grid, found)
         return self
@@ -247,10 +247,13 @@ class LogisticRegressionCV(BaseLogistic):
     # --------------------------------------------------------------------------------------------------- folds
 
     def _by_folds(
-        self, paths: Paths, folds: list[Any], scorer: FoldScorer, X: Any, y: Array, grid: _Grid
+        self, paths: Paths, folds: list[Any], scorer: FoldScorer, rows: LabeledRows, X: Any, y: Array, grid: _Grid
     ) -> _FoldResults:
         def of_fold(train: Array, test: Array) -> tuple[list[list[Fit]], list[list[float]]]:
             fits = paths.fold(train)
+            together = scorer.at_once(rows, test)
+            if together is not None:
+                return fits, [together.scores(np.array([fit.coefficients for fit in path])) for path in fits]
             held_out = scorer.rows(X, y, test)
             scores = [
                 [held_out.score(model) for model in self._models(grid, ratio, path)]
