@@ -23,7 +23,11 @@ TOLERANCES = (
     ("`cross_validate`", "analysis", "accuracy within 0.03 (folds are drawn in another way)"),
     ("`TermDocumentMatrix`", "analysis", "shape and sum of the counts"),
     ("`similar`", "analysis", "the text itself is the most similar"),
-    ("`choose_threshold`", "analysis", "the cost at the threshold is not above the peer's"),
+    (
+        "`choose_threshold`",
+        "analysis",
+        "the cost at the threshold is not above the peer's; without the interval, which the peer does not have",
+    ),
     ("`choose_thresholds`", "analysis", "micro F1 on other rows is at least the peer's, less 0.01"),
 )
 
@@ -132,7 +136,7 @@ def run_threshold(rows: int, bench: Bench) -> None:
     true, shares, names = _shares(rows, 2)
 
     def ours() -> Any:
-        return discern.choose_threshold(true, shares, names, names[1], discern.LeastCost(1, 5))
+        return discern.choose_threshold(true, shares, names, names[1], discern.LeastCost(1, 5), samples=0)
 
     def theirs() -> Any:
         wrong, right, thresholds = roc_curve(true == names[1], shares[:, 1])
