@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.accuracy.accuracy_jobs import numeric_columns, read_table
+from discern.learners.simulate import scenario
 
 REAL = {
     "adult": ("income", "train"),
@@ -18,7 +19,7 @@ REAL = {
 BUILT_IN = {"breast cancer": "load_breast_cancer", "digits": "load_digits", "wine": "load_wine", "iris": "load_iris"}
 """Tables that scikit-learn brings, by the function that loads them."""
 GENERATED = {"scenario 4": 4, "scenario 5": 5, "scenario 6": 6}
-"""Problems with a known best error, by their number (``discern.scenario``)."""
+"""Problems with a known best error, by their number (:func:`discern.learners.simulate.scenario`)."""
 GENERATED_ROWS = 3000
 NAMES = (*REAL, *BUILT_IN, *GENERATED)
 FEW, SPLITS, HELD_OUT = 2000, 5, 0.3
@@ -58,18 +59,14 @@ def whole(name: str) -> pa.Table:
 
         rows, classes = getattr(sklearn.datasets, BUILT_IN[name])(return_X_y=True)
     else:
-        import discern
-
-        rows, classes = discern.scenario(GENERATED[name]).sample(GENERATED_ROWS, random_state=0)
+        rows, classes = scenario(GENERATED[name]).sample(GENERATED_ROWS, random_state=0)
     columns = {f"x{place}": pa.array(column) for place, column in enumerate(np.asarray(rows, np.float64).T)}
     return pa.table({"label": [f"class {label}" for label in classes], **columns})
 
 
 def bayes_accuracy(name: str) -> float | None:
     """Return the best accuracy there can be, where it is known."""
-    import discern
-
-    return 1.0 - float(discern.scenario(GENERATED[name]).bayes_rate().rate) if name in GENERATED else None
+    return 1.0 - float(scenario(GENERATED[name]).bayes_rate().rate) if name in GENERATED else None
 
 
 # ----------------------------------------------------------------------------------------------------------- trees
@@ -101,8 +98,9 @@ class Typed:
             elif self.one_hot:
                 columns |= {f"{name} {place}": frame[name] == one for place, one in enumerate(self.levels[name])}
             else:
-                codes = pd.Categorical(frame[name], categories=self.levels[name]).codes
-                columns[name] = pd.Categorical.from_codes(codes, categories=range(len(self.levels[name])))
+                places = {level: place for place, level in enumerate(self.levels[name])}
+                codes = [places.get(level, -1) for level in frame[name]]
+                columns[name] = pd.Categorical.from_codes(codes, categories=range(len(places)))
         return pd.DataFrame(columns)
 
 

@@ -16,6 +16,7 @@ ROOT = HERE.parent
 INDEX, PERFORMANCE = ROOT / "docs" / "index.md", ROOT / "docs" / "performance.md"
 SPEED_PICTURE = ROOT / "docs" / "_static" / "speed.svg"
 HEADLINES_PICTURE = ROOT / "docs" / "_static" / "speed-headlines.svg"
+TABLES = ROOT / "docs" / "howto" / "tables.md"
 ACCURACY_PICTURE = ROOT / "docs" / "_static" / "accuracy.svg"
 HEADLINES = {
     "arrow-to-model": "Arrow column to naive Bayes",
@@ -139,6 +140,7 @@ def pages() -> dict[Path, str]:
     return {
         INDEX: replaced(INDEX.read_text("utf-8"), "numbers", numbers(rows, scores)),
         PERFORMANCE: performance,
+        TABLES: replaced(TABLES.read_text("utf-8"), "tables", scores.tables_summary()),
         HERE / "ACCURACY.md": scores.page(),
         SPEED_PICTURE: pictures.speed(rows),
         HEADLINES_PICTURE: pictures.speed(rows, {job: about.replace("`", "") for job, about in HEADLINES.items()}),

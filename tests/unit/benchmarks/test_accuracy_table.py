@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import benchmarks.accuracy.several as several
+from benchmarks.accuracy import tables
 from benchmarks.accuracy.methods import METHODS, Answers, Split
 from benchmarks.accuracy.scores import Scores
 from benchmarks.accuracy.table import cell, figures
@@ -99,3 +100,47 @@ def test_a_goal_is_missed_when_a_peer_is_better() -> None:
         False,
     )
     assert Scores({}, {"a": {"texts": True}}, [{**ours, "accuracy": 0.91}, theirs, other]).goals()[0][2]
+
+
+@pytest.mark.parametrize("name", [*tables.BUILT_IN, *tables.GENERATED])
+def test_tables_that_need_no_file_are_split_by_label(name: str) -> None:
+    pairs = tables.splits(name)
+    rows = tables.whole(name)
+    assert len(pairs) == (tables.SPLITS if len(rows) < tables.FEW else 1)
+    for train, test in pairs:
+        assert len(train) + len(test) == len(rows)
+        assert set(test["label"].to_pylist()) == set(rows["label"].to_pylist())
+    best = tables.bayes_accuracy(name)
+    assert (best is None) == (name in tables.BUILT_IN)
+    assert best is None or 0.5 < best < 1
+
+
+@pytest.mark.parametrize("make", [tables.boosting, tables.forest])
+def test_trees_learn_numbers_and_categories(make: object) -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame({"x": [f"{i % 10}" for i in range(80)], "kind": ["ab"[i // 40] for i in range(80)]})
+    labels = ["yes" if i % 10 > 4 and i < 40 else "no" for i in range(80)]
+    model = make(frame).fit(frame, labels)  # type: ignore[operator]
+    unknown = pd.DataFrame({"x": ["7"], "kind": ["never seen"]})
+    assert np.mean(model.classes_[model.predict_proba(frame).argmax(axis=1)] == np.array(labels)) == 1
+    assert model.predict_proba(unknown).shape == (1, 2)
+
+
+def test_goals_of_tables_are_of_their_means() -> None:
+    about = {"set": "digits", "bayes": False, "seconds": 1.0, "calibration error": 0.03, "log loss": 0.1}
+    best = {**about, "method": "discern best", "peer": "", "accuracy": 0.99}
+    trees = {**about, "method": "LightGBM", "peer": "LightGBM", "accuracy": 0.98, "log loss": 0.2}
+    words = {"set": "a", "bayes": True, "seconds": 1.0, "calibration error": 0.1, "accuracy": 0.9}
+    texts = [
+        {**words, "method": "discern default", "peer": ""},
+        {**words, "method": "MultinomialNB", "peer": "scikit-learn"},
+    ]
+    sets = {"digits": {"texts": False}, "a": {"texts": True}}
+    reached = {wanted: reached for wanted, _, reached in Scores({}, sets, [best, trees, *texts]).goals()}
+    assert reached["digits: discern best at least 98.3"]
+    assert reached["tables: mean accuracy of discern best at or above every peer's"]
+    assert reached["tables: mean log loss of discern best at or below LightGBM's"]
+    worse = {**best, "accuracy": 0.97, "log loss": 0.3, "calibration error": 0.05}
+    missed = {wanted: reached for wanted, _, reached in Scores({}, sets, [worse, trees, *texts]).goals()}
+    assert not any(missed[wanted] for wanted in missed if "discern best" in wanted)
