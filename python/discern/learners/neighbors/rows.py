@@ -150,7 +150,10 @@ class CosineRows(_Stored):
             whole_numbers(arrays[name], kind) for name, kind in (("rows.starts", np.int64), ("rows.terms", np.int32))
         )
         _check_columns(n_features, len(terms))
-        rows = cls(starts, terms, _real(arrays["rows.weights"], 1), n_features)
+        weights = _real(arrays["rows.weights"], 1)
+        if bool(np.any(np.abs(weights) > 1.0 + 1e-9)):
+            raise ValueError("the rows are not of unit length")
+        rows = cls(starts, terms, weights, n_features)
         _ = rows._index  # which checks
         return rows
 
