@@ -28,6 +28,13 @@ def test_predictions(frame, rows, model) -> None:
     np.testing.assert_array_equal(np.array(found.column("every").to_pylist()), shares)
 
 
+def test_predictions_of_a_kernel(frame, rows) -> None:
+    bent = Classifier(model="svm", **GIVEN).fit(rows)
+    found = discern.spark.predict(frame.repartition(3), bent, probabilities="every").toArrow()
+    alone = Classifier.predict_proba(bent, found.select(rows.column_names))
+    np.testing.assert_array_equal(np.array(found.column("every").to_pylist()), alone)
+
+
 def test_a_column_that_is_there_is_not_overwritten(frame, model) -> None:
     with pytest.raises(DataError, match="'text' already"):
         discern.spark.predict(frame, model, prediction="text")

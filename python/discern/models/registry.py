@@ -160,7 +160,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_text=3,
             on_tables=1,
             on_vectors=4,
-            work=Work(60.0, choosing=0.3),
+            work=Work(40.0, choosing=0.3),
         ),
         *(
             ModelKind(name, summary, event=name, has_priors=True, has_smoothing=True, on_spark=True)
@@ -184,7 +184,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_tables=2,
             on_vectors=1,
             bases=("standard", "quadratic", "bumps", "bins", "normal"),
-            work=Work(250.0, product=4.0, by_class=True),
+            work=Work(120.0, product=4.0, by_class=True),
         ),
         ModelKind(
             "linear-svm",
@@ -197,7 +197,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_text=1,
             on_tables=3,
             on_vectors=2,
-            work=Work(80.0, by_class=True),
+            work=Work(50.0, by_class=True),
         ),
         ModelKind(
             "nbsvm",

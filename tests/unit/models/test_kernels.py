@@ -100,6 +100,15 @@ def test_probabilities_are_calibrated() -> None:
     assert found.calibration_error < 0.06
 
 
+def test_many_levels_stay_sparse(tmp_path: Path) -> None:
+    rows = [{"label": "ab"[i % 7 < 3], "kind": f"k{i % 90}", "x": i % 7} for i in range(300)]
+    model = Classifier(model="svm", category="kind", number="x").fit(rows)
+    assert scipy.sparse.issparse(model.fitted.model.decider.support)  # type: ignore[union-attr]
+    assert accuracy(model, rows) > 0.95
+    model.save(tmp_path / "m.discern")
+    assert load(tmp_path / "m.discern").explain(rows[0]) == model.explain(rows[0])
+
+
 def test_forty_labels_and_uneven_ones() -> None:
     rows = [{"label": f"l{i % 40:02}", "x": math.cos(i % 40), "y": i % 40 + 0.01 * (i % 7)} for i in range(400)]
     rows += [{"label": "rare", "x": 9.0, "y": -9.0}]

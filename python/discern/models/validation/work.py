@@ -67,16 +67,16 @@ def _cells(feature: Feature) -> int:
 
 
 def terms_a_byte(text: TextSettings) -> float:
-    """Return how many terms begin at a byte of a text, on the mean.
+    """Return how many terms begin at a byte of a text, on the mean; a text repeats most of its character n-grams.
 
     Examples
     --------
     >>> from discern.data.text import TextSettings
     >>> terms_a_byte(TextSettings(ngrams=(1, 2))), terms_a_byte(TextSettings("char_wb", ngrams=(2, 5)))
-    (0.33, 4.0)
+    (0.33, 1.0)
     """
     lengths = text.ngrams[1] - text.ngrams[0] + 1
-    return lengths / 6 if text.analyzer in ("word", "pattern") else float(lengths)
+    return lengths / 6 if text.analyzer in ("word", "pattern") else lengths / 4
 
 
 def evaluating(size: Size, candidate: Candidate, rows: int, folds: int) -> float:
@@ -123,7 +123,7 @@ def _counting(size: Size, candidate: Candidate) -> float:
 
 def _terms(candidate: Candidate) -> float:
     """Return how many terms begin at a byte; of naive Bayes, whose validation counts words, pairs and characters."""
-    return 5.0 if candidate.pipeline is None else sum(map(terms_a_byte, candidate.pipeline.layout.text))
+    return 2.0 if candidate.pipeline is None else sum(map(terms_a_byte, candidate.pipeline.layout.text))
 
 
 def _fitting(size: Size, candidate: Candidate, rows: int) -> float:

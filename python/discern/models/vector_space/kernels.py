@@ -40,6 +40,8 @@ DEGREE = 3
 """The degree of polynomials."""
 MOST_GAMMA, FARTHEST = 1e12, 1e9
 """The largest gamma, and the largest number of a support row."""
+DENSE = 0.1
+"""From this share of numbers that are not zero on, rows are dense."""
 FOLDS = 3
 COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """The costs of an error to choose from."""
@@ -236,7 +238,7 @@ def _orders(n_axes: int) -> list[NDArray[np.int64]]:
 
 def learn_svm(table: Table, regularization: Regularization) -> Decider:
     """Learn the machine of each class against the rest."""
-    matrix = table.matrix if table.has_text else table.dense()
+    matrix = _suited(table.matrix)
     kernel = regularization.kernel or Kernel("rbf", gamma=_unit(matrix))
     if table.n_classes < 2 or not table.matrix.shape[1]:
         return Linear.constant(table.priors, table.matrix.shape[1])
@@ -251,6 +253,11 @@ def learn_svm(table: Table, regularization: Regularization) -> Decider:
     return Kernels(
         kernel, support, found.places, owners, found.coefficients, found.intercepts, table.n_classes, at_landmarks
     )
+
+
+def _suited(matrix: Any) -> Any:
+    """Return rows as they are, sparse, if most numbers are zero: terms of texts, or many levels; else dense ones."""
+    return matrix if matrix.nnz < DENSE * matrix.shape[0] * matrix.shape[1] else matrix.toarray()
 
 
 def _unit(matrix: Any) -> float:
@@ -284,7 +291,7 @@ def choose(
 
     part = sample.part(_rows_to_choose(sample.rows, len(sample.labels)))
     fitted = columns_of(part, features, pipeline).fitted()
-    matrix = fitted.matrix if fitted.space.has_text else fitted.matrix.toarray()
+    matrix = _suited(fitted.matrix)
     name, gamma, cost = ("auto", None, None) if settings is None else (settings.kernel, settings.gamma, settings.cost)
     names = ("rbf", "poly", "linear") if name == "auto" else (name,)
     kernels = [one for name in names for one in _kernels(name, gamma, _unit(matrix))]
