@@ -6,10 +6,14 @@ A worker holds a lock while it runs a test: exclusively for a test marked ``alon
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # read when NumPy is imported
+    os.environ.setdefault(name, "1")  # each worker has a core; threads that wait for one another only spin
 
 ROOT = Path(__file__).parent
 START_EARLY = ("tests/spark", "tests/service", "tests/docs")

@@ -302,6 +302,8 @@ def test_files_that_are_not_there(tmp_path: Path, kind: str) -> None:
         list(batches(tmp_path / f"row.{kind}"))
     with pytest.raises(DataError, match="no such file"):
         list(batches(tmp_path / "nowhere" / f"rows.{kind}"))
+    with pytest.raises(DataError, match="no such file: 'win a prize'; if it is a text, pass it in a list"):
+        list(batches("win a prize"))
     folder = tmp_path / f"folder.{kind}"
     folder.mkdir()
     with pytest.raises(DataError, match="is a folder"):

@@ -154,7 +154,9 @@ def refuse_missing(path: Path) -> None:
     if not path.exists():
         siblings = [str(other) for other in path.parent.iterdir()] if path.parent.is_dir() else []
         close = get_close_matches(str(path), siblings, n=1)
-        raise DataError(f"no such file: {str(path)!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+        is_text = " " in path.name and not path.suffix
+        hint = f"; did you mean {close[0]!r}?" if close else "; if it is a text, pass it in a list" if is_text else ""
+        raise DataError(f"no such file: {str(path)!r}{hint}")
 
 
 def _refuse_other(path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,9 @@ from discern.analysis.comparison import HEAD, LESS
 from discern.classifier import Classifier
 from discern.cli.main import COMMANDS, EXTRAS, GROUPS, app
 from discern.cli.options import EXAMPLES
-from discern.cli.screen import show
+from discern.cli.screen import show, tables
 from discern.cli.screen.help import meaning, written
-from discern.cli.screen.tables import FittedTable, plain_table
+from discern.cli.screen.tables import NO_BREAK, FittedTable, plain_table
 from discern.evaluation.evaluation import Evaluation
 from discern.models.evidence import Evidence, TermEvidence
 from discern.models.registry import public_models
@@ -211,3 +213,76 @@ def test_help_of_model_names_the_models_that_are_sums() -> None:
         classifier = Classifier(model=model).fit(rows)
         with nullcontext() if model in re.split(r", | and ", named) else pytest.raises(ValueError, match="learn"):
             classifier.learn(rows[:1])
+
+
+# --------------------------------------------------------------------------------- the tables of all commands
+
+
+WITH_TABLES = {
+    "info model": ("info", "m.discern"),
+    "info data": ("info", "rows.csv"),
+    "datasets": ("datasets", "list"),
+    "demo": ("demo", "-o", "demo.discern"),
+    "evaluate": ("evaluate", "m.discern", "rows.csv"),
+    "explain": ("explain", "m.discern", f"{LONG} free prize1"),
+    "similar": ("similar", "near.discern", LONG, "--data", "rows.csv"),
+    "compare": ("compare", "rows.csv", "--folds", "2", "--model", "multinomial", "--model", "knn"),
+    "drift": ("drift", "m.discern", "later.discern"),
+    "fit": ("fit", "rows.csv", "-o", "best.discern", "--model", "best", "--budget", "5s"),
+}
+"""Every command that prints a table, with its arguments."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with rows whose labels and words are long, and models of them."""
+    made = tmp_path_factory.mktemp("tables")
+    lines = [f'{LONG} {n % 2},"{LONG} {n} free prize{n % 2}"\n' for n in range(200)]
+    made.joinpath("rows.csv").write_text("label,text\n" + "".join(lines))
+    made.joinpath("later.csv").write_text("label,text\n" + "".join(lines[:100]))
+    for name, data, *more in (
+        ("m", "rows"),
+        ("later", "later"),
+        ("near", "rows", "--model", "knn"),
+    ):
+        arguments = ["fit", str(made / f"{data}.csv"), "-o", str(made / f"{name}.discern"), *more]
+        assert CliRunner().invoke(app, arguments).exit_code == 0
+    return made
+
+
+def numbers_of(cell: Any) -> list[str]:
+    return NUMBER.findall(str(cell).replace(NO_BREAK, " "))
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", WITH_TABLES)
+def test_every_number_of_every_table_can_be_read_back(
+    name: str, width: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(tables, "PIPE_WIDTH", width)
+    shown: list[tuple[FittedTable, list[int]]] = []
+    render = FittedTable.__rich_console__
+
+    def recorded(self: FittedTable, made: Console, options: Any) -> Any:
+        shown.append((self, self.dropped(made, options.max_width)))
+        return render(self, made, options)
+
+    monkeypatch.setattr(FittedTable, "__rich_console__", recorded)
+    result = CliRunner().invoke(app, list(WITH_TABLES[name]))
+    assert result.exit_code == 0, result.output
+    assert shown
+    printed_numbers = Counter(NUMBER.findall(result.output))
+    for table, dropped in shown:
+        kept = [place for place in range(len(table.columns)) if place not in {*dropped, *(table.names - table.wraps)}]
+        cells = [cell for place in kept for cell in table.columns[place].cells]
+        expected = Counter(number for cell in cells for number in numbers_of(cell))
+        assert expected <= printed_numbers
+        assert all(str(table.columns[place].header) in result.output for place in dropped)
+
+
+def test_no_command_that_prints_tables_is_forgotten() -> None:
+    sources = Path(tables.__file__).parents[1].rglob("*.py")
+    makers = {path.stem for path in sources if re.search(r"plain_table\(|screen\.show import", path.read_text("utf-8"))}
+    named = {arguments[0] for arguments in WITH_TABLES.values()}
+    assert makers - {"show", "tables"} == {*named - {"similar", "compare", "drift"}}
