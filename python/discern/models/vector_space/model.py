@@ -200,14 +200,17 @@ class SpaceModel:
     def of_batch(self, batch: Batch, threads: int | None, raw: bool = False) -> Scores:
         """Return the calibrated scores of the rows of a batch, and how many terms are known and unknown."""
         matrix, known, unknown = self.space.of_batch(batch, threads)
-        return Scores(self._scores(matrix, known, 1.0 if raw else self._scale), known, unknown)
+        scores = np.asarray(self.decider.scores(matrix) * (1.0 if raw else self._scale))
+        scores[self._says_nothing(known, unknown)] = self.prior
+        return Scores(scores, known, unknown)
 
-    def _scores(self, matrix: Any, known: NDArray[np.int64], scale: float) -> Array:
-        """Return scores times a factor; a row of which nothing is known has the log priors instead."""
-        scores = np.asarray(self.decider.scores(matrix) * scale)
-        if not known.all():
-            scores[known == 0] = self.prior
-        return scores
+    def _says_nothing(self, known: NDArray[np.int64], unknown: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which rows have the base rates: those of which nothing is known.
+
+        That a text has none of the terms is known, if there is nothing but texts: many rows learned had none either.
+        """
+        has_terms_only = all(axes.feature.role == "text" for axes in self.space.axes)
+        return np.asarray((known == 0) & (unknown == 0) if has_terms_only else known == 0)
 
     @property
     def _scale(self) -> float:
@@ -216,13 +219,14 @@ class SpaceModel:
     def explain(self, batch: Batch) -> Evidence:
         """Explain why the only row of a batch is given its label."""
         matrix, known, unknown = self.space.of_batch(batch, 1)
-        scores = self._scores(matrix, known, self._scale)
+        nothing = bool(self._says_nothing(known, unknown)[0])
+        scores = self.prior[None] if nothing else self.decider.scores(matrix) * self._scale
         order = np.argsort(-scores[0], kind="stable")
         label, against = int(order[0]), int(order[min(1, len(order) - 1)])
-        if known[0]:
-            contribution = self._spread(self.decider.contribution(matrix, label, against), matrix, label, against)
-        else:
+        if nothing:
             contribution = Contribution(float(scores[0, label] - scores[0, against]) / self._scale, 0.0, {})
+        else:
+            contribution = self._spread(self.decider.contribution(matrix, label, against), matrix, label, against)
         return Evidence(
             label=self.labels[label],
             against=self.labels[against],
