@@ -40,7 +40,9 @@ def topics(rows: int) -> tuple[list[str], list[list[str]]]:
     draw = random.Random(0)
     labels = [[label for label in WORDS if draw.random() < 0.5] for _ in range(rows)]
     words = [[draw.choice(WORDS[label]) for label in own for _ in range(3)] for own in labels]
-    return [" ".join([*own, *draw.choices(["the", "price", "rose", "today", "at", "noon"], k=3)]) for own in words], labels
+    return [
+        " ".join([*own, *draw.choices(["the", "price", "rose", "today", "at", "noon"], k=3)]) for own in words
+    ], labels
 
 
 @pytest.mark.parametrize(
