@@ -16,6 +16,7 @@ from discern.cli.several import labels_as_written
 from discern.data.lock import locked
 
 if TYPE_CHECKING:
+    from discern.classifier import Classifier
     from discern.data.batch import Batch
 
 
@@ -120,42 +121,64 @@ def _doubt(added: list[str], known: set[str], out: Output) -> None:
 @command(
     "discern relabel mail.discern message.eml --from spam --to ham",
     "discern relabel mail.discern - --format eml --from ham --to spam < message",
+    "discern relabel tickets.discern labeled.csv --add urgent --remove billing",
 )
 def relabel(
     *,
     model: ModelFile,
-    old: str = option(..., "The label the rows were learned with.", "--from", metavar="LABEL"),
-    new: str = option(..., "The correct label.", "--to", metavar="LABEL"),
+    old: str | None = option(
+        None, "The label the rows were learned with.", "--from", metavar="LABEL", show_default=False
+    ),
+    new: str | None = option(None, "The correct label.", "--to", metavar="LABEL", show_default=False),
+    add: list[str] | None = option(
+        None, "Where a row may have several labels: a label to add to those in DATA.", metavar="LABEL"
+    ),
+    remove: list[str] | None = option(
+        None, "Where a row may have several labels: a label to remove from those in DATA.", metavar="LABEL"
+    ),
     rows: Rows,
     out: Output,
 ) -> None:
     """Fix mislabeled rows or messages: forget them with one label and learn them with another, or change nothing.
 
     Rows that were never learned with the old label are refused. Where a row may have several labels, pass all of them,
-    such as --from 'corn|oil' --to corn.
+    such as --from 'corn|oil' --to corn; or --add and --remove with rows that have their present labels in DATA.
     """
-    from discern.data.batch import did_you_mean
     from discern.data.readers import batches
 
-    if old == new:
+    tags = bool(add or remove)
+    if tags == (old is not None or new is not None) or (not tags and (old is None or new is None)):
+        raise typer.BadParameter("pass --from and --to, or else --add or --remove")
+    if not tags and old == new:
         raise typer.BadParameter("--from and --to must be different labels")
     refuse_bad_place(model)
     with rows.reading(rows.data, out.quiet) as how:
         read = list(batches(iter(rows.data), how))  # once: it may be stdin
     with locked(model):
         classifier = loaded(model, threads=rows.threads, embed=rows.embed)
-        before, after = (labels_as_written(classifier, one) for one in (old, new))
-        for label in [before] if isinstance(before, str) else before:
-            if label not in classifier.labels:
-                raise ValueError(
-                    f"the model has no label {label!r}{did_you_mean(label, classifier.labels)}; nothing was changed"
-                )
-        moved = classifier.relabel(*(labeled(read, classifier.label, one, "relabel") for one in (before, after)))
+        if tags:
+            moved, done = classifier.tag(iter(read), add=add or (), remove=remove or ()), "relabeled"
+        else:
+            moved, done = _moved(classifier, read, old or "", new or ""), "moved"
         file = saved(classifier, model)
     if out.json:
         print_json({**file, "moved": moved})
         return
-    out.say(f"moved {counted(moved, 'row')} from {old} to {new}; wrote {model} ({in_bytes(file['bytes'])})")
+    way = "" if tags else f" from {old} to {new}"
+    out.say(f"{done} {counted(moved, 'row')}{way}; wrote {model} ({in_bytes(file['bytes'])})")
+
+
+def _moved(classifier: Classifier, read: list[Batch], old: str, new: str) -> int:
+    """Move rows from one label, or set of labels, to another; return how many there were."""
+    from discern.data.batch import did_you_mean
+
+    before, after = (labels_as_written(classifier, one) for one in (old, new))
+    for label in [before] if isinstance(before, str) else before:
+        if label not in classifier.labels:
+            raise ValueError(
+                f"the model has no label {label!r}{did_you_mean(label, classifier.labels)}; nothing was changed"
+            )
+    return classifier.relabel(*(labeled(read, classifier.label, one, "relabel") for one in (before, after)))
 
 
 def labeled(rows: Iterable[Batch], column: str, label: str | list[str], what: str) -> Iterator[Batch]:

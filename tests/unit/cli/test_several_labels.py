@@ -192,6 +192,26 @@ def test_learning_forgetting_and_relabeling(folder: Path, model: Path, tmp_path:
     well("forget", model, unlabeled, "--label", "")
 
 
+def test_labels_are_added_and_removed(model: Path, tmp_path: Path) -> None:
+    known = write(
+        tmp_path / "known.csv", [{"label": "corn|oil", "text": "silo barrel"}, {"label": "", "text": "price"}]
+    )
+    well("learn", model, known)
+    before = Classifier.load(model).info()["rows_per_label"]
+    told = json.loads(well("relabel", model, known, "--add", "ship", "--json", "-q"))
+    assert told["moved"] == 2
+    assert Classifier.load(model).info()["rows_per_label"] == {**before, "ship": before["ship"] + 2}
+    again = write(
+        tmp_path / "again.csv", [{"label": "corn|oil|ship", "text": "silo barrel"}, {"label": "ship", "text": "price"}]
+    )
+    well("relabel", model, again, "--remove", "ship")
+    assert Classifier.load(model).info()["rows_per_label"] == before
+    assert "or else --add" in badly("relabel", model, known, "--add", "ship", "--to", "corn")
+    assert "or else --add" in badly("relabel", model, known, "--to", "corn")
+    assert badly("relabel", model, known, "--remove", "ship")
+    assert Classifier.load(model).info()["rows_per_label"] == before
+
+
 def test_thresholds_are_set_and_saved(folder: Path, model: Path) -> None:
     def predicted() -> list[list[str]]:
         return [
