@@ -16,7 +16,7 @@ import scipy.sparse
 import discern
 from discern import _native
 from discern.data.text import TextSettings
-from discern.learners.kernel import Kernel
+from discern.learners.kernels.machines import Kernel
 from discern.statistics.by_class import add_by_class, scores_of_rows
 
 AFTER, LATE = 0.15, 0.5

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import discern
 from discern.evaluation.calibration import calibrate
 from discern.evaluation.coupling import class_pairs, coupled
-from discern.learners.kernel import Kernel, SupportVectorSettings, fit_machines
+from discern.learners.kernels.machines import Kernel, SupportVectorSettings, fit_machines
 
 OPTIONS = [
     {"kernel": "linear"},
@@ -292,7 +292,7 @@ MEMORY = """
 import sys
 from pathlib import Path
 import numpy as np
-from discern.learners.kernel import Kernel, SupportVectorSettings, fit_machines
+from discern.learners.kernels.machines import Kernel, SupportVectorSettings, fit_machines
 random = np.random.default_rng(0)
 X = random.normal(size=(6000, 5))
 y = (X[:, 0] + 2 * random.normal(size=6000) > 0).astype(int)

@@ -22,7 +22,7 @@ from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.calibrate import calibrated, calibrated_pairs
 from discern.estimators.checks import class_weights, refuse_huge
 from discern.evaluation.calibration import METHODS
-from discern.learners.kernel import KERNELS, Kernel, SupportVectorSettings, fit_machines, pairs_of
+from discern.learners.kernels.machines import KERNELS, Kernel, SupportVectorSettings, fit_machines, pairs_of
 
 FOLDS = 5
 LARGEST_COST = 1e10

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discern.data.encode import is_sparse
-from discern.learners.kernel import Kernel
+from discern.learners.kernels.machines import Kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,7 +17,7 @@ import numpy as np
 import discern._native as _native
 from discern.data.encode import each_column_once, native_table
 from discern.data.threads import default_threads
-from discern.learners.kernel import Kernel
+from discern.learners.kernels.machines import Kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

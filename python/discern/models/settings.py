@@ -17,7 +17,7 @@ from discern.data.roles import IGNORED, LENGTH, NUMBERS, OTHERS, Feature, infer,
 from discern.data.strings import DataError
 from discern.data.text import VIEWS, TextSettings
 from discern.learners.bayes import NaiveBayesSettings, as_priors
-from discern.learners.kernel import KERNELS
+from discern.learners.kernels.machines import KERNELS
 from discern.learners.smoothing import as_smoothing
 from discern.models.columns.labels import guess_label
 from discern.models.registry import MODELS, ModelKind, public_models

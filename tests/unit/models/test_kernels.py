@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-import discern.learners.expansions as expansions
+import discern.learners.kernels.expansions as expansions
 import discern.models.file as files
 from discern.classifier import Classifier, load
 from discern.cli.main import app
-from discern.learners.kernel import Kernel
+from discern.learners.kernels.machines import Kernel
 from discern.models.file import ModelFileError
 from discern.models.vector_space.kernels import Kernels, shapley_values
 

@@ -16,7 +16,7 @@ from discern.data.encode import is_sparse
 from discern.estimators.base import NOTHING_LEFT, Array, BaseClassifier, begin_merge
 from discern.estimators.checks import refuse_huge, row_weights
 from discern.learners.centers import Centers, KernelCenters
-from discern.learners.kernel import Kernel
+from discern.learners.kernels.machines import Kernel
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

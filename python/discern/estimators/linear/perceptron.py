@@ -16,7 +16,7 @@ from discern.estimators.base import Array
 from discern.estimators.checks import class_weights
 from discern.estimators.kernel import gamma_of
 from discern.estimators.linear.online import OnlineClassifier
-from discern.learners.kernel import Kernel
+from discern.learners.kernels.machines import Kernel
 from discern.learners.perceptron import (
     OnlineSettings,
     PerceptronRule,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from discern.data.registry import imported
-from discern.learners.kernel import Kernel
+from discern.learners.kernels.machines import Kernel
 from discern.learners.logistic.fitting import fit_logistic
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.margins import MarginSettings, fit_margins

@@ -1,7 +1,8 @@
 """The support vector machine with a kernel: scores that are sums over support rows.
 
 Its kernel, the cost of an error and the reach of the kernel (gamma) are chosen by the log loss of held-out rows, for
-each kernel and gamma along a path of costs. Of many rows, landmarks stand for all (:mod:`discern.learners.expansions`).
+each kernel and gamma along a path of costs. Of many rows, landmarks stand for all
+(:mod:`discern.learners.kernels.expansions`).
 
 What an axis contributes to a decision is its Shapley value: the mean change of the scores when the axis is set from
 zero, its typical value, to its own, over the orders in which axes can be set. The contributions add up exactly.
@@ -19,8 +20,8 @@ import scipy.sparse
 
 from discern.data.encode import is_sparse
 from discern.evaluation.calibration import Temperature
-from discern.learners.expansions import expansions, functions_of, is_exact, kernel_values
-from discern.learners.kernel import KERNELS, Kernel
+from discern.learners.kernels.expansions import expansions, functions_of, is_exact, kernel_values
+from discern.learners.kernels.machines import KERNELS, Kernel
 from discern.models.columns.arrays import float_array
 from discern.models.validation.rows import LEAST_VALIDATED, stratified
 from discern.models.vector_space.deciders import Contribution, Decider, Linear

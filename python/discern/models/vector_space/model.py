@@ -19,7 +19,7 @@ from discern.data.batch import Batch, did_you_mean
 from discern.data.roles import Feature
 from discern.evaluation.calibration import Temperature
 from discern.learners.bayes import log_priors, posterior, stored_priors
-from discern.learners.kernel import Kernel
+from discern.learners.kernels.machines import Kernel
 from discern.learners.smoothing import Laplace, Smoothing, smoothing_from_json, smoothing_to_json
 from discern.models.columns.kind import Scores
 from discern.models.evidence import Evidence, NearRow, TermEvidence, in_order

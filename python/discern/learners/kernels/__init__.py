@@ -1,0 +1,1 @@
+"""Support vector machines and other sums of kernel values."""
