@@ -57,6 +57,7 @@ MEASURES = (
     "basis",
     "simulate",
     "inference",
+    "kernel.py",
     "kernels/machines.py",
     "bins",
     "discreti",

@@ -1,8 +1,8 @@
 """Scores that are sums over rows, f_k(x) = Σ_s a_ks κ(x, s) + b_k: a function for each class against the rest.
 
 Two learners give them. The dual solver of :mod:`discern.learners.kernels.machines` is exact, and its time grows with
-the square of the rows. For many rows, least squares on the kernel values at landmark rows (the Nyström method: Williams and
-Seeger, NIPS 2000) takes time in proportion to the rows:
+the square of the rows. For many rows, least squares on the kernel values at landmark rows (the Nyström method: Williams
+and Seeger, NIPS 2000) takes time in proportion to the rows:
 
     min Σ_i (y_ik − f_k(x_i))² + ‖f_k‖² / C    over the functions f_k that are sums over the landmarks
 
