@@ -32,7 +32,7 @@ def lasso_objective(inputs: Inputs, model: Any) -> float:
 
 
 def lasso_ours(inputs: Inputs) -> Any:
-    return discern.LogisticRegression(l1_ratio=1.0, fit_intercept=False, tol=1e-4).fit(inputs.X, inputs.y)
+    return discern.LogisticRegression(l1_ratio=1.0, fit_intercept=False, tol=1e-6).fit(inputs.X, inputs.y)
 
 
 def lasso_liblinear(inputs: Inputs) -> Any:
