@@ -19,7 +19,7 @@ from discern.evaluation.decisions import ChosenThreshold, Rule, choose_threshold
 from discern.evaluation.evaluation import Evaluation
 from discern.evaluation.significance import Interval, mean_interval
 from discern.learners.bayes import posterior
-from discern.models.fitting import embedded_rows
+from discern.models.fitting import embedded_rows, has_label_sets
 from discern.models.resolving import pipeline_of, resolve
 from discern.models.settings import Settings
 from discern.models.validation.held_out import held_out
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from discern.evaluation.scaling import EvidenceScaling
 
 MEANS = ("accuracy", "log_loss", "brier")
+MEANS_OF_SETS = ("accuracy", "hamming_loss", "log_loss")
+OTHERS_OF_SETS = ("micro_f1", "macro_f1", "calibration_error")
 FIGURES = (*MEANS, "calibration_error")
 """The calibration error of a fold is no mean over its rows, and larger than that of all rows: it has no interval."""
 
@@ -53,21 +55,28 @@ class CrossValidation:
     [0.05, 0.05, 0.05]
     """
 
-    folds: tuple[Evaluation, ...]
-    total: Evaluation
+    folds: tuple[Any, ...]
+    """Evaluations; if rows may have several labels, each a :class:`discern.MultilabelEvaluation`."""
+    total: Any
     labels: tuple[str, ...]
     probabilities: NDArray[np.float64]
-    predicted: NDArray[np.str_]
+    predicted: NDArray[Any]
+    """The label of each row, or the list of its labels."""
 
     @property
     def accuracy(self) -> float:
-        """The share of correct rows."""
-        return self.total.accuracy
+        """The share of correct rows; with several labels a row, of those with exactly the true labels."""
+        return float(self.total.accuracy)
 
     @property
     def log_loss(self) -> float:
         """The mean log loss of all rows."""
-        return self.total.log_loss
+        return float(self.total.log_loss)
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The names of the figures: means over rows, and others, which have no interval."""
+        return FIGURES if isinstance(self.total, Evaluation) else (*MEANS_OF_SETS, *OTHERS_OF_SETS)
 
     def values(self, figure: str) -> NDArray[np.float64]:
         """Return a figure of each fold, such as ``"accuracy"``."""
@@ -77,13 +86,14 @@ class CrossValidation:
         """Return the confidence interval of a figure, from its variation between folds, or rows if one fold."""
         if len(self.folds) > 1:
             return mean_interval(self.values(figure), level)
-        return self.total.intervals(level)[figure]
+        found: Interval = self.total.intervals(level)[figure]
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the rows as plain values."""
         figures = {}
-        for figure in FIGURES:
-            where = self.interval(figure) if figure in MEANS else None
+        for figure in self.figures:
+            where = self.interval(figure) if figure in (*MEANS, *MEANS_OF_SETS) else None
             figures[figure] = {
                 "value": float(getattr(self.total, figure)),
                 "folds": self.values(figure).tolist(),
@@ -128,6 +138,10 @@ def cross_validate(
         raise DataError("there are no rows to evaluate on")
     first, _ = leading_rows(iter(parts))
     assert first is not None
+    if has_label_sets(classifier.settings, first):
+        from discern.analysis.several import cross_validate_sets
+
+        return cross_validate_sets(classifier, parts, folds)
     settings = classifier.settings.suiting(first)
     features, _ = settings.features_of(first)
     if classifier.embedding is not None:

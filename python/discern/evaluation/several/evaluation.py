@@ -245,6 +245,9 @@ class MultilabelEvaluation:
         """Return a figure of one label, or its average over labels."""
         if which not in AVERAGES or which in self.labels:
             return float(self._figures[name][self._place(which)])
+        return self._average(name, which)
+
+    def _average(self, name: str, which: str) -> float:
         if which == "micro":
             found, called, true = self.by_label.counts.sum(axis=1).tolist()
             doubled = 2 * found if name == "f1" else found
@@ -263,6 +266,16 @@ class MultilabelEvaluation:
     def f1(self, which: str = "micro") -> float:
         """Return the harmonic mean of precision and recall: an average as in ``precision``, or of one label."""
         return self._figure("f1", which)
+
+    @property
+    def micro_f1(self) -> float:
+        """F1 over all labels together."""
+        return self._average("f1", "micro")
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean of the F1 of each label."""
+        return self._average("f1", "macro")
 
     def precision_recall(self, label: str | None = None) -> Curve:
         """Return precision against recall of a label."""
@@ -288,6 +301,7 @@ class MultilabelEvaluation:
         """Return intervals: Wilson's of exact matches, normal ones of the others, whose unit is the row."""
         found = {
             "exact_match": wilson(self.by_row.exact, self.rows, level),
+            "accuracy": wilson(self.by_row.exact, self.rows, level),
             "error": wilson(self.rows - self.by_row.exact, self.rows, level),
         }
         weights = {"f1": ((2, 0, 0), (0, 1, 1)), "precision": ((1, 0, 0), (0, 1, 0)), "recall": ((1, 0, 0), (0, 0, 1))}
@@ -352,7 +366,7 @@ class MultilabelEvaluation:
         intervals = {name: [each.low, each.high] for name, each in self.intervals().items()}
         return {
             "rows": self.rows,
-            **{name: {average: self._figure(name, average) for average in AVERAGES} for name in FIGURES},
+            **{name: {average: self._average(name, average) for average in AVERAGES} for name in FIGURES},
             "exact_match": self.exact_match,
             "hamming_loss": self.hamming_loss,
             "ranking_precision": self.ranking_precision,
@@ -371,8 +385,8 @@ class MultilabelEvaluation:
         """Return the main figures for people: name, value, and what it means."""
         found, called, true = self.by_label.counts.sum(axis=1).tolist()
         figures = [
-            ("micro F1", f"{self.f1():.2%}", f"{found:,} labels found, {called:,} predicted, {true:,} true"),
-            ("macro F1", f"{self.f1('macro'):.2%}", f"mean over {len(self.labels):,} labels"),
+            ("micro F1", f"{self.micro_f1:.2%}", f"{found:,} labels found, {called:,} predicted, {true:,} true"),
+            ("macro F1", f"{self.macro_f1:.2%}", f"mean over {len(self.labels):,} labels"),
             ("exact match", f"{self.exact_match:.2%}", f"{self.by_row.exact:,} of {self.rows:,} rows"),
             ("Hamming", f"{self.hamming_loss:.4f}", "share of wrong decisions, over rows and labels"),
             (
