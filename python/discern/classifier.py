@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from discern.data.label_sets.reading import likely_separator
 from discern.data.label_sets.sets import with_labels
 from discern.data.readers import batches
 from discern.data.source import Reading
@@ -251,6 +252,10 @@ class Classifier(Estimator):
         unnamed = [] if isinstance(priors, str) else [label for label in fitted.labels if label not in dict(priors)]
         if unnamed:
             message = f"no prior was given for the label {unnamed[0]!r}; its share of the rows is used"
+            warnings.warn(message, stacklevel=3)
+        mark = None if fitted.resolved.several else likely_separator(fitted.rows_per_label or {})
+        if mark is not None:
+            message = f"labels have {mark!r} between other labels; if rows have several, pass label_separator={mark!r}"
             warnings.warn(message, stacklevel=3)
         self.take(fitted)
         self._learned = learned

@@ -143,3 +143,30 @@ def test_rows_of_which_none_has_a_label_and_labels_that_all_rows_have():
     every = Classifier(smoothing=1.0).fit([{"label": ["x"], "text": "win"}, {"label": ["x", "y"], "text": "lunch"}])
     assert every.predict(["win", "lunch"]).tolist() == [["x"], ["x", "y"]]
     assert all(term.weight == 0 for term in every.explain("win", "x").terms)
+
+
+def test_labels_beside_the_rows_and_tags():
+    texts, sets = ["win prize", "lunch noon", "win noon"], [[1, 2], [], [2]]
+    model = Classifier(smoothing=0.1).fit(texts, sets)
+    assert model.classes_.tolist() == [1, 2]
+    assert model.predict(texts).tolist() == sets
+    assert model.score(texts, sets) == 1.0
+    assert Classifier(smoothing=0.1).fit(texts, [{1, 2}, set(), {2}]).checksum() == model.checksum()
+    weighted = Classifier(smoothing=0.1).fit(texts, sets, sample_weight=[2, 0, 1])
+    assert weighted.rows == 3
+    rows = [{"label": one, "text": text} for one, text in zip(sets, texts, strict=True)]
+    assert model.tag(rows[:1], add=["new"], remove=[1]) == 1
+    assert model.labels == ("2", "new")
+    with pytest.raises(ValueError, match="does not have the label '1' to be removed"):
+        model.tag(rows[2:], remove=[1])
+    with pytest.raises(ValueError, match="tag is for models of several labels"):
+        Classifier().fit(["win", "lunch"], ["a", "b"]).tag([], add=["x"])
+
+
+def test_best_compares_models_and_keeps_the_thresholds(tmp_path):
+    rows = [{"label": row["label"], "text": row["text"]} for row in labeled_rows(160)]
+    model = Classifier(model="best", budget=3.0).fit(rows)
+    assert model.leaderboard[0]["status"] == "won"
+    model.save(tmp_path / "m.discern")
+    assert load(tmp_path / "m.discern").predict(rows).tolist() == model.predict(rows).tolist()
+    assert model.evaluate(rows).f1() > 0.8

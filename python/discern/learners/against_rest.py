@@ -49,7 +49,7 @@ def solve_against_rest(own: Counts, whole: Counts, settings: NaiveBayesSettings)
     --------
     >>> whole = Counts.of(["win win", "hello"], ["spam", "ham"])
     >>> np.exp(solve_against_rest(whole, whole, NaiveBayesSettings()).weights).round(3).tolist()
-    [[2.667, 0.375], [0.375, 2.667]]
+    [[2.667, 0.375], [0.444, 2.25]]
     """
     presence, bernoulli = settings.presence, settings.event_model.absence is not None
     values = own.documents if presence else own.occurrences

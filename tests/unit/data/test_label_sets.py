@@ -95,8 +95,12 @@ def test_names_of_sets_keep_their_order_or_are_refused():
 
 
 def test_a_frequent_separator_is_likely_where_its_parts_are_labels_too():
-    assert likely_separator(["a", "b", "a;b", "c", "c;a"]) == ";"
-    assert likely_separator(["Smith, John", "Doe, Jane"] * 9) is None
+    assert likely_separator({"a": 1, "b": 1, "a;b": 1, "c": 2, "c;a": 1}) == ";"
+    assert likely_separator({"Smith, John": 9, "Doe, Jane": 9}) is None
+    assert likely_separator({"a": 99, "b": 99, "a|b": 1}) is None
+    rows = [{"label": label, "text": "x1"} for label in ("a", "b", "a|b", "c")]
+    with pytest.warns(UserWarning, match=r"pass label_separator='\|'"):
+        assert len(Classifier().fit(rows).labels) == 4
 
 
 def test_batches_without_labels_are_left_as_they_are():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -204,18 +204,24 @@ def _checked(value: Any, where: Callable[[], str]) -> str:
     return text
 
 
-def likely_separator(texts: list[str]) -> str | None:
-    """Return the separator that a column of labels seems to have, such as ``|`` between labels that return alone.
+def likely_separator(rows: Mapping[str, int]) -> str | None:
+    """Return the separator that labels seem to have, such as ``|`` between labels that other rows have alone.
+
+    ``rows`` are the numbers of rows of each label.
 
     Examples
     --------
-    >>> likely_separator(["oil", "corn|oil", "corn", "tea|oil"] * 5), likely_separator(["a", "b"])
+    >>> likely_separator({"oil": 9, "corn|oil": 5, "corn": 5, "tea|oil": 2}), likely_separator({"a": 5, "b": 7})
     ('|', None)
     """
-    distinct = {*texts}
+    total = sum(rows.values())
     for mark in LIKELY:
-        joined = [text for text in texts if mark in text]
-        parts = {part.strip() for text in {*joined} for part in text.split(mark)}
-        if joined and len(joined) >= OFTEN * len(texts) and len(parts & distinct) >= KNOWN * len(parts):
+        joined = [label for label in rows if mark in label]
+        parts = {part.strip() for label in joined for part in label.split(mark)}
+        if (
+            joined
+            and sum(rows[label] for label in joined) >= OFTEN * total
+            and len(parts & {*rows}) >= KNOWN * len(parts)
+        ):
             return mark
     return None

@@ -51,8 +51,8 @@ def renamed_sets(new: Mapping[str, str], sets: Iterable[str]) -> dict[str, str]:
 
     Examples
     --------
-    >>> renamed_sets({"corn": "maize", "oil": "oil"}, ["corn\x1foil", "oil"])
-    {'corn\x1foil': 'maize\x1foil', 'oil': 'oil'}
+    >>> renamed_sets({"corn": "maize", "oil": "oil"}, ["corn\\x1foil", "oil"])
+    {'corn\\x1foil': 'maize\\x1foil', 'oil': 'oil'}
     """
     if any(SEPARATOR in label for label in new.values()):
         raise ValueError("a label contains a control character, U+001F; choose another name")
@@ -67,9 +67,9 @@ def with_labels(batch: Batch, name: str, add: Sequence[str], remove: Sequence[st
 
     Examples
     --------
-    >>> batch = Batch({"label": ["corn\x1foil", "\x1f"]}, 2)
+    >>> batch = Batch({"label": ["corn\\x1foil", "\\x1f"]}, 2)
     >>> with_labels(batch, "label", ["tea"], []).columns["label"]
-    ['corn\x1foil\x1ftea', 'tea']
+    ['corn\\x1foil\\x1ftea', 'tea']
     """
     if wrong := [label for label in add if SEPARATOR in label or label in remove]:
         raise DataError(f"the label {wrong[0]!r} cannot be added: it is removed too, or contains a control character")

@@ -183,14 +183,15 @@ class _Trial:
         return whole.loss(), whole
 
     def _smoothing_of(self, found: Resolved, view: str) -> Smoothing:
-        """Return the smoothing with which a view alone has the least log loss on few rows."""
+        """Return the smoothing, of the kind that words have, with which a view alone has the least log loss."""
+        kind = type(found.naive_bayes.smoothing)
 
         def loss(smoothing: Smoothing) -> float:
             viewed = self._viewed(found, [(view, smoothing)])
             alone = replace(viewed, features=tuple(one for one in viewed.features if one.view == view))
             return self.scored(alone, self.few).loss()
 
-        return min(self._smoothings(), key=loss)
+        return min((one for one in self._smoothings() if type(one) is kind), key=loss)
 
     def _viewed(self, found: Resolved, added: list[tuple[str, Smoothing]]) -> Resolved:
         texts = [feature for feature in found.features if feature.role == "text" and not feature.view]
