@@ -99,3 +99,10 @@ def test_the_document_names_the_columns_of_the_model(tmp_path: Path) -> None:
     assert set(row["properties"]) == {"note", "size", "kind", "paid"}
     assert document["openapi"].startswith("3.1")
     assert all(path.startswith("/v1/") or path in ("/metrics", "/health", "/ready") for path in document["paths"])
+
+
+def test_schemathesis_finds_nothing_with_several_labels(tmp_path: Path) -> None:
+    rows = [{"label": ["ab"[n % 2], "c"][: n % 3], "note": f"common word{n % 7} rare{n}"} for n in range(120)]
+    path = tmp_path / "several.discern"
+    Classifier(smoothing=1.0, label_separator="|").fit(rows).save(path)
+    assert tried(tmp_path, path, 3) > 200

@@ -5,6 +5,9 @@ are borrowed for each label: rows with the probabilities of the label, of which 
 same probability. They show where the threshold would be if all labels were calibrated alike. The more rows a label has
 itself, the less they count. Their number is chosen by cross-fitting: thresholds from some folds are tried on others.
 
+The threshold that is best for the F1 of a rare label may cost more micro F1 than it gains macro F1: many rows are
+predicted to find one more. So F1 stands for the mean of both.
+
 Probabilities are counted in bins, so that thresholds depend on counts only, not on the order of the rows.
 """
 
@@ -56,7 +59,7 @@ EDGES = _edges()
 
 @dataclass(frozen=True)
 class MostF1:
-    """Maximize F1, the harmonic mean of precision and recall.
+    """Maximize F1, the harmonic mean of precision and recall; of several labels, the mean of micro and macro F1.
 
     Examples
     --------
@@ -236,7 +239,7 @@ def _bins_from(goal: Rule, counts: Integers, pooled: Integers, borrowed: Sequenc
     some = blended[1].any(axis=1)
     common = len(EDGES) if some.all() else _bin_from(goal, pooled)
     if isinstance(goal, MostF1):
-        edges = np.where(some, _f1_bins(blended), common)
+        edges = np.where(some, _f1_bins(blended, counts, pooled), common)
     else:
         edges = np.array([_bin_from(goal, blended[:, n]) if some[n] else common for n in range(len(some))], np.int64)
     return np.asarray(edges.reshape(len(borrowed), -1))
@@ -255,10 +258,24 @@ def _blended(counts: Integers, pooled: Integers, borrowed: Sequence[float]) -> I
     return np.asarray((counts[:, None] * PART + rows).reshape(2, -1, counts.shape[2]))
 
 
-def _f1_bins(counts: Integers) -> Integers:
-    """Return what :func:`_bin_from` does for :class:`MostF1`, for all labels at once."""
-    negatives, positives = np.cumsum(counts[:, :, ::-1], axis=2)
-    values = positives / np.maximum(positives + negatives + positives[:, -1:], 1)
+def _f1_bins(blended: Integers, counts: Integers, pooled: Integers) -> Integers:
+    """Return the edge for each number of borrowed rows and each label that is best for the mean of micro and macro F1.
+
+    With L labels, a label changes macro F1 by its own F1 / L. Micro F1 is m = 2 Σ found / s, where s is the number of
+    predicted and true labels: a label changes it by (2 found − m · (predicted + true)) / s, linearly, near the common
+    threshold.
+    """
+    rows = int(counts[:, 0].sum())
+    n_labels = pooled.sum() / max(rows, 1)
+    found = np.cumsum(blended[1, :, ::-1], axis=1)
+    totals = np.cumsum(blended[:, :, ::-1].sum(axis=0), axis=1) + found[:, -1:]
+    all_found = np.cumsum(pooled[1, ::-1])
+    all_totals = np.cumsum(pooled[:, ::-1].sum(axis=0)) + all_found[-1]
+    common = int(np.argmax(all_found / np.maximum(all_totals, 1)))
+    micro, size = 2 * all_found[common] / max(all_totals[common], 1), max(all_totals[common], 1)
+    # With borrowed rows, a label has no more weight than without.
+    weights = rows / np.maximum(blended.sum(axis=(0, 2)), 1)[:, None]
+    values = 2 * found / np.maximum(totals, 1) / n_labels + (2 * found - micro * totals) * weights / size
     best = values == values.max(axis=1, keepdims=True)
     middle = np.cumsum(best, axis=1) > best.sum(axis=1, keepdims=True) // 2
     return np.asarray(np.maximum(len(EDGES) - 1 - middle.argmax(axis=1), 0))

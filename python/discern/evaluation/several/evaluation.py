@@ -366,6 +366,7 @@ class MultilabelEvaluation:
         intervals = {name: [each.low, each.high] for name, each in self.intervals().items()}
         return {
             "rows": self.rows,
+            "accuracy": self.accuracy,
             **{name: {average: self._average(name, average) for average in AVERAGES} for name in FIGURES},
             "exact_match": self.exact_match,
             "hamming_loss": self.hamming_loss,
