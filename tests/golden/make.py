@@ -24,6 +24,7 @@ FOLDER = Path(__file__).parent
 SPACE = ("logistic", "linear-svm", "nbsvm", "unit-bayes", "ridge", "lda", "qda", "centroids", "knn", "svm")
 BENT = ("common", "normal", "bins", "quadratic", "bumps")
 SUMS_IN_SPACE = ("ridge", "lda", "qda", "centroids")
+TEXT = {"text": "text", "ignore": "*"}
 ROLES = {"text": "text", "category": "country", "flag": "paid", "number": ["age", "size"]}
 
 
@@ -63,28 +64,29 @@ def kinds() -> dict[str, tuple[dict[str, Any], bool]]:
     for name in ("naive-bayes", "multinomial", "binary", "bernoulli", "complement"):
         for slim in (False, True):
             end = "-slim" if slim else ""
-            found[f"{name}-text{end}"] = ({"model": name, "text": "text", "ngrams": (1, 2)}, slim)
+            found[f"{name}-text{end}"] = ({"model": name, **TEXT, "ngrams": (1, 2)}, slim)
             found[f"{name}-mixed{end}"] = ({"model": name, **ROLES}, slim)
-    vocabulary = {"model": "bernoulli", "normalization": "vocabulary", "text": "text", "smoothing": 0.5}
+    vocabulary = {"model": "bernoulli", "normalization": "vocabulary", **TEXT, "smoothing": 0.5}
     found["bernoulli-vocabulary"] = (vocabulary, False)
-    found["gaussian-numbers"] = ({"number": ["age", "size"], "numbers": "gaussian", "smoothing": 1.0}, False)
-    found["binned-numbers"] = ({"number": ["age", "size"], "numbers": "mdl", "category": "country"}, False)
-    found["characters"] = ({"text": "text", "analyzer": "char_wb", "ngrams": (2, 3), "min_df": 2}, False)
-    found["stems"] = ({"text": "text", "stem": "english", "stop_words": ["now"], "priors": "uniform"}, False)
+    found["gaussian-numbers"] = ({"number": ["age", "size"], "ignore": "*", "numbers": "gaussian", "smoothing": 1.0}, False)
+    binned = {"number": ["age", "size"], "category": "country", "ignore": "*", "numbers": "mdl"}
+    found["binned-numbers"] = (binned, False)
+    found["characters"] = ({**TEXT, "analyzer": "char_wb", "ngrams": (2, 3), "min_df": 2}, False)
+    found["stems"] = ({**TEXT, "stem": "english", "stop_words": ["now"], "priors": "uniform"}, False)
     for name in SPACE:
-        found[f"{name}-text"] = ({"model": name, "text": "text"}, False)
+        found[f"{name}-text"] = ({"model": name, **TEXT}, False)
         found[f"{name}-mixed"] = ({"model": name, **ROLES}, False)
     for name in SUMS_IN_SPACE:
         found[f"{name}-mixed-slim"] = ({"model": name, **ROLES}, True)
     for basis in BENT:
         found[f"logistic-{basis}"] = ({"model": "logistic", **ROLES, "basis": basis}, False)
         found[f"lda-{basis}"] = ({"model": "lda", **ROLES, "basis": basis}, False)
-    found["linear-svm-characters"] = ({"model": "linear-svm", "text": "text", "characters": (2, 3)}, False)
-    found["linear-svm-selected"] = ({"model": "linear-svm", "text": "text", "max_terms": 5}, False)
-    found["multinomial-selected"] = ({"model": "multinomial", "text": "text", "max_terms": 5}, False)
-    found["calibrated"] = ({"text": "text", "smoothing": 1.0, "calibrate": True}, False)
+    found["linear-svm-characters"] = ({"model": "linear-svm", **TEXT, "characters": (2, 3)}, False)
+    found["linear-svm-selected"] = ({"model": "linear-svm", **TEXT, "max_terms": 5}, False)
+    found["multinomial-selected"] = ({"model": "multinomial", **TEXT, "max_terms": 5}, False)
+    found["calibrated"] = ({**TEXT, "smoothing": 1.0, "calibrate": True}, False)
     for name in DECISIONS:
-        found[name] = ({"text": "text", "smoothing": 1.0}, False)
+        found[name] = ({**TEXT, "smoothing": 1.0}, False)
     return found
 
 

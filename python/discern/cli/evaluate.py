@@ -164,7 +164,7 @@ def compare(
         return
     from discern.cli.screen.tables import console, plain_table, show
 
-    table = plain_table(*compared.head, drop=tuple(name for name in LESS if name in compared.head))
+    table = plain_table(*compared.head, drop=LESS)
     for row in compared.rows():
         table.add_row(*map(visible, row))
     screen = console()

@@ -41,9 +41,9 @@ class Sets:
     )
     labels_from: Any = option(
         None,
-        "A row may have several labels: columns of 0 and 1, each with the name of a label.",
+        "Several labels a row, from columns of 0 and 1 that are named after the labels, with commas between them.",
         parser=parse_names,
-        metavar="COLUMN,…",
+        metavar="COLUMNS",
         show_default="none",
     )
 

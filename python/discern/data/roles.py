@@ -392,8 +392,7 @@ def infer(
 ) -> tuple[list[Feature], dict[str, str]]:
     """Infer the role of each column except the label; also return the columns that are left out, with the reason.
 
-    Columns in ``given`` come first, in that order, with the role that is given there; if it has ``OTHERS``, all others
-    are left out. So a model whose columns are given does not depend on their order in the data.
+    Columns in ``given`` have the role that is given there; if it has ``OTHERS``, all others are left out.
 
     Examples
     --------
@@ -401,10 +400,12 @@ def infer(
     >>> [(found.name, found.role) for found in infer(Batch(rows, 2), "label")[0]]
     [('text', 'text'), ('size', 'number'), ('paid', 'flag')]
     """
-    features = [given[name] for name in given if name in batch.columns]
-    left_out, some = {}, batch.first(LOOKED_AT)
+    features, left_out, some = [], {}, batch.first(LOOKED_AT)
     for name in batch.columns:
-        if name == label or name in given:
+        if name == label:
+            continue
+        if name in given:
+            features.append(given[name])
             continue
         if OTHERS in given:
             left_out[name] = BY_USER

@@ -106,7 +106,7 @@ def test_numbers_are_never_cut(name: str, width: int) -> None:
 def test_what_is_dropped_and_in_which_order() -> None:
     table = compared()
     assert [len(table.dropped(screen(width), width - 2)) for width in (200, 100, 80, 50)] == [0, 1, 2, 4]
-    assert [table.columns[place].header for place in table.dropped(screen(50), 48)] == list(LESS)
+    assert [table.columns[place].header for place in table.dropped(screen(50), 48)] == [name for name in LESS if name in HEAD]
 
 
 def test_a_wide_confusion_matrix_becomes_mistakes() -> None:
@@ -285,4 +285,4 @@ def test_no_command_that_prints_tables_is_forgotten() -> None:
     sources = Path(tables.__file__).parents[1].rglob("*.py")
     makers = {path.stem for path in sources if re.search(r"plain_table\(|screen\.show import", path.read_text("utf-8"))}
     named = {arguments[0] for arguments in WITH_TABLES.values()}
-    assert makers - {"show", "tables"} == {*named - {"similar", "compare", "drift"}}
+    assert makers - {"show", "tables", "several"} == {*named - {"similar", "compare", "drift"}}

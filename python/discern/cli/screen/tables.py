@@ -166,7 +166,7 @@ def plain_table(
         table.add_column(name, justify="left" if name in words else "right", overflow=overflow)
     table.names = frozenset(place for place, name in enumerate(columns) if name in words)
     table.wraps = frozenset(map(columns.index, wraps))
-    table.drop, table.cut_heads = tuple(map(columns.index, drop)), cut_heads
+    table.drop, table.cut_heads = tuple(columns.index(name) for name in drop if name in columns), cut_heads
     return table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -107,4 +107,17 @@ def _read(session: Any, path: str, given: str | None, encoding: str | None) -> A
     options = dict(how or {"format": "parquet"})
     if encoding is not None and "encoding" in options:
         options["encoding"] = encoding
-    return session.read.load(path, **options)
+    rows = session.read.load(path, **options)
+    return _in_order_of_first_row(session, path, rows) if options["format"] == "json" else rows
+
+
+def _in_order_of_first_row(session: Any, path: str, rows: Any) -> Any:
+    """Return rows with their columns as the first line has them: Spark sorts those of JSON by name."""
+    import json
+
+    with suppress(ValueError, AttributeError):
+        known = json.loads(session.read.text(path).first().value)
+        names = [name for name in known if name in rows.columns]
+        names += [name for name in rows.columns if name not in names]
+        return rows.select(["`" + name.replace("`", "``") + "`" for name in names])
+    return rows

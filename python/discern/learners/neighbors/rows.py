@@ -154,7 +154,7 @@ class CosineRows(_Stored):
         _check_columns(n_features, len(terms))
         weights = _real(arrays["rows.weights"], 1)
         if bool(np.abs(weights).max(initial=0.0) > MOST_WEIGHT):
-            raise ValueError("a row is longer than one")
+            raise ValueError("the rows are not of unit length")
         rows = cls(starts, terms, weights, n_features)
         _ = rows._index  # which checks
         return rows

@@ -157,7 +157,8 @@ def has_sets(y: Any) -> bool:
     """
     if hasattr(y, "ndim") and y.ndim != 1:
         return False
-    return holds_sets(y) or holds_sets(list(y))
+    labels = y if hasattr(y, "__iter__") else np.asarray(y)
+    return holds_sets(labels) or holds_sets(list(labels))
 
 
 def set_labels(y: Any) -> list[list[Any]]:

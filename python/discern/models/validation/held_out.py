@@ -48,8 +48,11 @@ class HeldOut:
 
     @property
     def scores(self) -> Array:
-        """The scores without calibration; −∞ for a class that only the fold has."""
-        start = self.prior if self.has_prior else np.where(np.isneginf(self.prior), self.prior, 0.0)
+        """The scores without calibration; −∞ for a class that only the fold has, the priors where nothing is known."""
+        start = self.prior
+        if not self.has_prior:
+            is_known = _sum([known for _, known in self.columns]) > 0
+            start = np.where(np.isneginf(self.prior) | ~is_known[:, None], self.prior, 0.0)
         return np.asarray(sum((own for own, _ in self.columns), start=start))
 
     @cached_property
