@@ -89,7 +89,7 @@ def test_every_solver_reaches_the_same_optimum(rows: int, columns: int, classes:
     penalty = np.append(np.full(columns, strength), 0.0)
     table = LabeledRows(X, y.astype(np.int32), classes)
     names = ("newton", "quasi-newton", "truncated newton")
-    found = [fit_logistic(table, penalty, solver=name, tol=1e-10) for name in names]
+    found = [fit_logistic(table, penalty, solver=name, tol=1e-12) for name in names]
     assert all(one.convergence.converged for one in found)
     for one in found[1:]:
         np.testing.assert_allclose(one.coefficients, found[0].coefficients, rtol=1e-6, atol=1e-6)

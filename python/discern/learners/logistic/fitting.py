@@ -72,10 +72,18 @@ def fit_logistic(
         name = "truncated newton"
     objective = PenalizedLoss(rows, penalty)
     start = np.zeros(objective.shape) if start is None else start
-    found = SOLVERS[name](objective, start, tol, max_iter, observe or unobserved)
+    found = _centered(SOLVERS[name](objective, start, tol, max_iter, observe or unobserved), penalty)
     ridge = 0.5 * float(np.sum(penalty * found.coefficients**2))
     found = replace(found, loss=found.convergence.objective - ridge)
     return found if np.all(penalty > 0) else _with_existence(rows, penalty, found)
+
+
+def _centered(found: Fit, penalty: Array) -> Fit:
+    """Return coefficients of three and more classes that sum to zero where no penalty sees to it."""
+    if len(found.coefficients) < 3 or np.all(penalty > 0):
+        return found
+    middle = np.where(penalty > 0, 0.0, found.coefficients.mean(axis=0))
+    return replace(found, coefficients=found.coefficients - middle)
 
 
 def _is_nearly_dense(table: Any) -> bool:
