@@ -68,7 +68,10 @@ def kinds() -> dict[str, tuple[dict[str, Any], bool]]:
             found[f"{name}-mixed{end}"] = ({"model": name, **ROLES}, slim)
     vocabulary = {"model": "bernoulli", "normalization": "vocabulary", **TEXT, "smoothing": 0.5}
     found["bernoulli-vocabulary"] = (vocabulary, False)
-    found["gaussian-numbers"] = ({"number": ["age", "size"], "ignore": "*", "numbers": "gaussian", "smoothing": 1.0}, False)
+    found["gaussian-numbers"] = (
+        {"number": ["age", "size"], "ignore": "*", "numbers": "gaussian", "smoothing": 1.0},
+        False,
+    )
     binned = {"number": ["age", "size"], "category": "country", "ignore": "*", "numbers": "mdl"}
     found["binned-numbers"] = (binned, False)
     found["characters"] = ({**TEXT, "analyzer": "char_wb", "ngrams": (2, 3), "min_df": 2}, False)

@@ -106,7 +106,9 @@ def test_numbers_are_never_cut(name: str, width: int) -> None:
 def test_what_is_dropped_and_in_which_order() -> None:
     table = compared()
     assert [len(table.dropped(screen(width), width - 2)) for width in (200, 100, 80, 50)] == [0, 1, 2, 4]
-    assert [table.columns[place].header for place in table.dropped(screen(50), 48)] == [name for name in LESS if name in HEAD]
+    assert [table.columns[place].header for place in table.dropped(screen(50), 48)] == [
+        name for name in LESS if name in HEAD
+    ]
 
 
 def test_a_wide_confusion_matrix_becomes_mistakes() -> None:
