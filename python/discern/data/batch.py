@@ -195,6 +195,7 @@ def _lengths(column: Column) -> NDArray[np.int64] | None:
         return _arrow_lengths(column)
     if isinstance(column, np.ndarray) and column.dtype.kind in "biufMm":
         return None
+    column = column.tolist() if isinstance(column, np.ndarray) else column  # NumPy's texts are slow one by one
     if {*map(type, column)} == {str} and all(map(str.isascii, column)):
         return np.fromiter(map(len, column), np.int64, len(column))
     texts = (value if isinstance(value, str | bytes) else "" for value in column)

@@ -65,7 +65,9 @@ def vector_hashes(vectors: Vectors) -> Hashes:
     places = np.flatnonzero(vectors.present)
     for start in range(0, len(places), _BLOCK):
         block = places[start : start + _BLOCK]
-        known = vectors.values[block] + np.float32(0.0)  # −0 is 0
+        ends = slice(block[0], block[-1] + 1)  # rows without a gap are not copied twice
+        whole = ends.stop - ends.start == len(block)
+        known = vectors.values[ends if whole else block] + np.float32(0.0)  # −0 is 0
         offsets = np.arange(len(block) + 1, dtype=np.int64) * (4 * vectors.n_axes)
         hashes[block] = _native.row_hashes(Strings(offsets, known.view(np.uint8).ravel()).native())
     return hashes

@@ -5,21 +5,24 @@ Discriminants, least squares and centroids depend on the rows through these sums
 equal bytes.
 
 Doubles add up whole numbers exactly below 2⁵³, which is how BLAS computes the products: the units of a row are split
-into digits of 21 bits, unless they are small enough, and the sums are moved to integers before they could round.
+into digits of 21 bits, unless they are small enough, and the sums are moved to integers before they could round. Some
+processors multiply pairs of 16-bit numbers much faster; there the native code computes the same sums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 import discern._native as _native
+from discern.data.threads import default_threads
 from discern.data.vectors.grid import Grid
 from discern.statistics.integers import added, as_floats, as_objects, carried, checked, from_floats, subtracted
-from discern.statistics.points import DIGIT, EXACT, SMALL, Points, PointSums, digits
+from discern.statistics.points import DIGIT, EXACT, ROOM, SMALL, Points, PointSums, digits
 from discern.statistics.statistic import Statistic, whole_numbers
 
 if TYPE_CHECKING:
@@ -32,6 +35,10 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 512
 """Rows are summed in blocks that stay in the processor's cache."""
+MANY_AXES = 48
+"""From this number of axes the native code multiplies, where the processor has the instructions."""
+THREAD_ROWS = 8192
+"""The least rows for which a thread pays."""
 FEW_DIFFERENCES = 50_000
 """The most differences, of classes times products, that are taken of integers and rounded once."""
 NEVER_LEARNED = "cannot forget these rows: {}"
@@ -69,6 +76,16 @@ class Products(Statistic):
     def of(cls, values: NDArray[Any], classes: NDArray[Any], n_classes: int, grid: Grid) -> Self:
         """Sum rows × axes, the class of each row given as a number below ``n_classes``; raises ValueError for NaN."""
         numbers = np.ascontiguousarray(classes, np.int32)
+        threads = min(default_threads(), len(values) // THREAD_ROWS) if is_native(len(grid)) else 1
+        if threads < 2:
+            return cls._of_rows(values, numbers, n_classes, grid)
+        parts = [slice(ends[0], ends[-1] + 1) for ends in np.array_split(np.arange(len(values)), threads)]
+        with ThreadPoolExecutor(threads) as pool:
+            found = pool.map(lambda part: cls._of_rows(values[part], numbers[part], n_classes, grid), parts)
+            return cls.total(list(found))
+
+    @classmethod
+    def _of_rows(cls, values: NDArray[Any], numbers: Classes, n_classes: int, grid: Grid) -> Self:
         sums = _Summing(grid, n_classes, cls.has_products)
         if not cls.by_class:
             sums.add(values, numbers)
@@ -287,6 +304,11 @@ class Means(Products):
 # ------------------------------------------------------------------------------------------------------- summing
 
 
+def is_native(n_axes: int) -> bool:
+    """Return whether the native code multiplies; it uses one thread, and BLAS as many as it likes."""
+    return n_axes >= MANY_AXES and _native.has_fast_products()
+
+
 class _Summing:
     """Adds up rows on a grid: the sums of each class, and the products of all rows added so far."""
 
@@ -297,12 +319,14 @@ class _Summing:
         self._open_first = np.zeros((n_classes, axes))  # doubles: exact for 2³¹ rows of small units
         self._units = np.empty((BLOCK_ROWS, axes))
         self._largest = np.empty(BLOCK_ROWS)
+        self._is_native = is_native(axes)
+        self._most = int(ROOM if self._is_native else EXACT)  # whole: no small sum is lost in it
         self._clear()
 
     def _clear(self) -> None:
         axes = len(self._grid)
-        self._open: Any = None  # products of doubles, still exact
-        self._room = EXACT
+        self._open: Any = None  # products of doubles, still exact, or of 64-bit integers
+        self._room = self._most
         self._limbs = [np.zeros((axes, axes), np.int64)]  # in steps of a digit
 
     def add(self, values: NDArray[Any], classes: Classes) -> None:
@@ -336,26 +360,31 @@ class _Summing:
         if far.any():
             self._add_far(block[far], classes[far])
         if self._with_products:
-            self._multiply(units, float(np.square(largest[~far]).sum()))
+            self._multiply(units, int(np.square(np.rint(largest[~far])).sum()))
 
-    def _multiply(self, units: Array, largest: float) -> None:
+    def _multiply(self, units: Array, largest: int) -> None:
         """Add the products of rows whose largest squares have this sum, by which no sum of products is exceeded."""
-        from scipy.linalg.blas import dsyrk
-
         if largest > self._room:
             self._flush()
         if self._open is None:
-            self._open = np.zeros((units.shape[1],) * 2, order="F")
-        # The transpose of rows in memory is columns to BLAS: nothing is copied. Half of the products are enough.
-        self._open = dsyrk(1.0, units.T, beta=1.0, c=self._open, overwrite_c=1)
+            kind = np.int64 if self._is_native else np.float64
+            self._open = np.zeros((units.shape[1],) * 2, kind, order="C" if self._is_native else "F")
+        # Half of the products are enough.
+        if self._is_native:
+            _native.add_products(units, self._open)
+        else:
+            from scipy.linalg.blas import dsyrk
+
+            # The transpose of rows in memory is columns to BLAS: nothing is copied.
+            self._open = dsyrk(1.0, units.T, beta=1.0, c=self._open, overwrite_c=1)
         self._room -= largest
 
     def _flush(self) -> None:
         """Move the open products to integers."""
-        if self._open is not None and self._room < EXACT:
+        if self._open is not None and self._room < self._most:
             self._limbs = _in_steps(self._limbs, 0, self._open)
             self._open[...] = 0
-        self._room = EXACT
+        self._room = self._most
 
     def _add_far(self, values: NDArray[Any], classes: Classes) -> None:
         """Add rows with large units, digit by digit."""
@@ -395,7 +424,7 @@ def _by_class(rows: Array, classes: Classes, n_classes: int) -> Array:
     return np.asarray(chooser @ rows)
 
 
-def _in_steps(limbs: list[NDArray[np.int64]], place: int, values: Array) -> list[NDArray[np.int64]]:
+def _in_steps(limbs: list[NDArray[np.int64]], place: int, values: NDArray[Any]) -> list[NDArray[np.int64]]:
     """Add whole numbers to the limb at a place; what is there in steps of a digit stays far below 2⁶³."""
     limbs += [np.zeros_like(limbs[0]) for _ in range(len(limbs), place + 1)]
     limbs[place] += values.astype(np.int64)

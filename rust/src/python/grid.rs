@@ -5,6 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::tables::checked_classes;
+use crate::system::squares;
 use crate::tables::grid::{Grid, Number, Rows, place};
 
 #[derive(FromPyObject)]
@@ -75,6 +76,30 @@ fn placed<T: Number + Send + Sync>(
     });
 }
 
+/// Whether `add_products` can be called.
+#[pyfunction]
+fn has_fast_products() -> bool {
+    squares::is_fast()
+}
+
+/// Add the products of rows of units, up to 2²² each, to the upper triangle of `sums`.
+#[pyfunction]
+fn add_products(
+    py: Python<'_>,
+    units: PyReadonlyArray2<'_, f64>,
+    mut sums: PyReadwriteArray2<'_, i64>,
+) -> PyResult<()> {
+    let (axes, shape) = (units.as_array().ncols(), sums.as_array().dim());
+    if !squares::is_fast() || axes == 0 || shape != (axes, axes) {
+        return Err(PyValueError::new_err("the sums do not match the rows"));
+    }
+    let (units, sums) = (units.as_slice()?, sums.as_slice_mut()?);
+    py.detach(|| squares::add_squares(units, axes, sums));
+    Ok(())
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(has_fast_products, module)?)?;
+    module.add_function(wrap_pyfunction!(add_products, module)?)?;
     module.add_function(wrap_pyfunction!(place_on_grid, module)?)
 }

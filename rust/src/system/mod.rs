@@ -5,5 +5,6 @@
 pub mod cancel;
 pub mod marks;
 pub mod memory;
+pub mod squares;
 pub mod threads;
 pub mod vector;

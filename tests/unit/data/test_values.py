@@ -182,7 +182,9 @@ def test_hashes() -> None:
 
 def test_sizes() -> None:
     texts = ["x" * 33, "é" * 20, "", "1"]
-    for column in (texts, pa.array(texts), pa.array(texts, pa.string_view()), [text.encode() for text in texts]):
+    arrays = [np.array(texts), np.array(texts, object), np.array([text.encode() for text in texts])]
+    arrow = [pa.array(texts), pa.array(texts, pa.string_view())]
+    for column in (texts, *arrays, *arrow, [text.encode() for text in texts]):
         assert row_sizes(Batch({"x": column, "y": np.zeros(4)}, 4)).tolist() == [57, 64, 32, 32]
         assert Batch({"x": column}, 4).size == 41 + 48 + 32
 

@@ -6,6 +6,7 @@ import math
 import pickle
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from discern.data.roles import MOST_NUMBER
 from discern.data.strings import DataError
 from discern.estimators.linear.margins import NBSVM
 from discern.estimators.text.vectorizers import CountVectorizer
+from discern.evaluation.calibration import Temperature
 from discern.models.file import ModelFileError
 from discern.models.registry import MODELS, public_models
 
@@ -360,3 +362,24 @@ def test_places_beyond_the_end_are_refused(fitted: dict[str, Classifier], tmp_pa
         spoiled = np.array(arrays[key]).astype(np.int64)
         spoiled[-1 if key != "decider.count" else 0] = value
         _refused(tmp_path, {**arrays, key: spoiled}, metadata)
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize("model", [kind.name for kind in MODELS if kind.statistic])
+def test_costs_are_scored_together_as_one_by_one(monkeypatch: pytest.MonkeyPatch, model: str, n_labels: int) -> None:
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, n_labels, 120)
+    rows = {
+        "label": [f"c{label}" for label in labels],
+        "e": (rng.normal(size=(120, 6)) + labels[:, None]).astype(np.float32),
+        "text": [" ".join(rng.choice(["win", "prize", "lunch", "noon"], 3)) for _ in labels],
+    }
+    settings: dict[str, Any] = {"model": model, "vector": "e", "text": "text"}
+    together = Classifier(**settings).fit(rows).resolved
+    monkeypatch.setattr("discern.models.vector_space.additive.MOST_SCORES", 0)
+    one_by_one = Classifier(**settings).fit(rows).resolved
+    assert together.pipeline == one_by_one.pipeline
+    found = [one.calibration for one in (together, one_by_one)]
+    assert isinstance(found[0], Temperature)
+    assert isinstance(found[1], Temperature)
+    assert found[0].temperature == pytest.approx(found[1].temperature, rel=1e-6)

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from discern.data.vectors.grid import COARSE, FARTHEST, FINE, Grid
 from discern.statistics import integers
+from discern.statistics.integers import as_objects
+from discern.statistics.points import SMALL
 from discern.statistics.products import ClassProducts, Means, Products
 
 KINDS = [Products, ClassProducts, Means]
@@ -205,3 +207,61 @@ class TestGrid:
     def test_far_numbers_are_at_the_edge(self) -> None:
         grid = Grid((0.0,), (0,), COARSE)
         assert grid.units(np.array([[1e308], [-1e308]])).ravel().tolist() == [FARTHEST, -FARTHEST]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("axes", [48, 97])
+def test_native_products_are_those_of_blas(monkeypatch: pytest.MonkeyPatch, kind: Any, axes: int) -> None:
+    rows, classes = rows_of(1300, axes, dtype=np.float32)
+    rows[3], rows[700, 5] = 1e6, 1e30  # far rows are summed digit by digit
+    grid = Grid.fit(rows, COARSE)
+    native = kind.of(rows, classes, 3, grid)
+    monkeypatch.setattr("discern.statistics.products.ROOM", float(1 << 50))  # sums are moved often
+    assert same(kind.of(rows, classes, 3, grid), native)
+    monkeypatch.setattr("discern.statistics.products.THREAD_ROWS", 100)
+    for threads in (2, 7):
+        monkeypatch.setattr("discern.statistics.products.default_threads", lambda threads=threads: threads)
+        assert same(kind.of(rows, classes, 3, grid), native)
+    monkeypatch.setattr("discern._native.has_fast_products", lambda: False)
+    assert same(kind.of(rows, classes, 3, grid), native)
+    assert same(native.minus(kind.of(rows[:9], classes[:9], 3, grid)), kind.of(rows[9:], classes[9:], 3, grid))
+
+
+def of_processor(kind: Any, rows: Any, classes: Any, grid: Grid, *, fast: bool) -> Any:
+    """Sum as processors with fast products of 16 bits do, or as those without them."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("discern.statistics.products.MANY_AXES", 1)
+        if not fast:
+            patched.setattr("discern._native.has_fast_products", lambda: False)
+        return kind.of(rows, classes, 3, grid)
+
+
+@given(st.data(), st.sampled_from(KINDS), st.sampled_from([np.float32, np.float64]))
+@settings(max_examples=80, deadline=None)
+def test_native_products_of_extremes_are_those_of_blas(data: Any, kind: Any, dtype: Any) -> None:
+    axes, count = data.draw(st.integers(1, 101)), data.draw(st.sampled_from([0, 1, 2, 3, 193, 385, 600]))
+    edge = int(SMALL)
+    ends = st.sampled_from([0, 1, -1, 1023, 1024, -1025, edge, -edge, edge - 1025, edge + 1, -edge - 1, 2**30])
+    some = data.draw(st.lists(st.one_of(ends, st.integers(-edge, edge)), min_size=1, max_size=40))
+    grid = Grid((0.0,) * axes, (COARSE,) * axes)  # units of one
+    rows = np.resize(np.array(some, dtype), (count, axes))
+    classes = np.resize(np.array(data.draw(st.lists(st.integers(0, 2), min_size=1, max_size=9)), np.int32), count)
+    assert same(*(of_processor(kind, rows, classes, grid, fast=fast) for fast in (True, False)))
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_the_greatest_units_do_not_overflow(fast: bool) -> None:
+    count, axes, unit = 5000, 49, int(SMALL)
+    grid = Grid((0.0,) * axes, (COARSE,) * axes)
+    for number in (unit, -unit, unit - 1025):
+        sums = of_processor(Products, np.full((count, axes), number, np.float32), np.zeros(count), grid, fast=fast)
+        assert set(as_objects(sums.second).ravel().tolist()) == {count * number**2}
+
+
+def test_sums_of_rounded_numbers_stay_within_what_doubles_hold() -> None:
+    # Each number is below its unit, by which 1,024 squares exceed 2⁵³ although those of the numbers do not.
+    units = [2965821] * 1023 + [2965822]
+    rows = np.array(units, np.float64)[:, None] - 0.49
+    assert np.square(rows).sum() < 2**53 < sum(unit**2 for unit in units)
+    sums = of_processor(Products, rows, np.zeros(len(rows)), Grid((0.0,), (COARSE,)), fast=False)
+    assert as_objects(sums.second).ravel().tolist() == [sum(unit**2 for unit in units)]

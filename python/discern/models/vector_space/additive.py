@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +46,8 @@ COSTS = (10.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
 """The costs of an error to choose from: inverses of masses."""
 MOST_VALIDATED = 20_000
 """The most rows that the cost is chosen and the calibration fitted by."""
+MOST_SCORES = 1 << 24
+"""The most scores and weights of several costs that are computed together, for the memory."""
 MOST_PRODUCTS = 1 << 28
 """The most sums of products: 2 GB."""
 
@@ -204,11 +207,25 @@ def held_out(
         priors = log_priors(sums.labels, sums.class_rows, _known_priors(pipeline.priors, sums.labels))
         own, rows = class_sums(sums.columns[0], space), points.take(fold)
         places = [sample.labels.index(label) for label in sums.labels]
-        for cost, part in zip(costs, parts, strict=True):
+        deciders = (_decider(own, space, pipeline, priors, cost) for cost in costs)
+        together = sum(rows.shape) * len(priors) * len(costs) <= MOST_SCORES
+        for part, found in zip(parts, _scores(deciders, rows, together=together), strict=True):
             scores = np.full((len(fold), len(sample.labels)), -np.inf)
-            scores[:, places] = _decider(own, space, pipeline, priors, cost).scores(rows)
+            scores[:, places] = found
             part.append(scores)
     return [np.concatenate(part) for part in parts]
+
+
+def _scores(deciders: Iterator[Decider], rows: Points, *, together: bool) -> Iterator[Array]:
+    """Score rows by several deciders, one after the other, or linear ones in one pass over the rows."""
+    first = next(deciders)
+    if not together or not isinstance(first, Linear):
+        yield from (one.scores(rows) for one in chain([first], deciders))
+        return
+    linear = [first, *(one for one in deciders if isinstance(one, Linear))]
+    products = np.asarray(rows @ np.hstack([one.weights for one in linear]))
+    for one, own in zip(linear, np.split(products, len(linear), axis=1), strict=True):
+        yield one.of_functions(own + one.bias)
 
 
 def without_folds(
