@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,23 @@ def sparse_rows(table: Array) -> Any:
         return sparse((table.ravel(), places.ravel(), np.arange(len(table) + 1) * table.shape[1]), table.shape)
     ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
     return sparse((table[there], places[there], ends), table.shape)
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """Put matrices side by side, columns in order; dense ones that follow each other are made sparse together.
+
+    Examples
+    --------
+    >>> joined([np.array([[1.0], [0.0]]), np.array([[2.0], [3.0]])]).toarray().tolist()
+    [[1.0, 2.0], [0.0, 3.0]]
+    """
+    import scipy.sparse
+
+    runs = groupby(parts, lambda part: isinstance(part, np.ndarray))
+    blocks = [block for is_dense, run in runs for block in ([sparse_rows(np.hstack([*run]))] if is_dense else run)]
+    matrix = blocks[0] if len(blocks) == 1 else scipy.sparse.hstack(blocks, format="csr")
+    matrix.sum_duplicates()
+    return matrix
 
 
 def float_array(array: NDArray[Any]) -> Array:

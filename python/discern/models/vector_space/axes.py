@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from discern.data.text import TextSettings
 from discern.data.threads import default_threads
 from discern.data.vectors.grid import LEAST_EXPONENT, MOST_EXPONENT, Grid
 from discern.models.columns import axes_of
-from discern.models.columns.arrays import sparse_rows
+from discern.models.columns.arrays import joined
 from discern.models.columns.kind import Axes, ColumnRows
 from discern.models.columns.number import NumberAxes
 from discern.models.validation.rows import Sample
@@ -260,23 +259,6 @@ def _keep_best(most: int, score: str, columns: Sequence[Any], masks: Masks, labe
     chosen = best(np.concatenate([*scores, np.zeros(0)]), most)
     for (_, mask), own in zip(texts, np.split(chosen, np.cumsum([len(one) for one in scores])), strict=False):
         mask[mask] = own
-
-
-def joined(parts: Sequence[Any]) -> Any:
-    """Put matrices side by side, columns in order; dense ones that follow each other are made sparse together.
-
-    Examples
-    --------
-    >>> joined([np.array([[1.0], [0.0]]), np.array([[2.0], [3.0]])]).toarray().tolist()
-    [[1.0, 2.0], [0.0, 3.0]]
-    """
-    import scipy.sparse
-
-    runs = groupby(parts, lambda part: isinstance(part, np.ndarray))
-    blocks = [block for is_dense, run in runs for block in ([sparse_rows(np.hstack([*run]))] if is_dense else run)]
-    matrix = blocks[0] if len(blocks) == 1 else scipy.sparse.hstack(blocks, format="csr")
-    matrix.sum_duplicates()
-    return matrix
 
 
 # --------------------------------------------------------------------------------------------- rows to a space

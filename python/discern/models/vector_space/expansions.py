@@ -16,6 +16,7 @@ import numpy as np
 
 from discern.data.roles import Feature
 from discern.learners.basis import landmarks
+from discern.models.columns.arrays import joined
 from discern.models.columns.kind import Axes
 from discern.statistics.points import Block
 
@@ -79,11 +80,9 @@ class Expansion(Axes):
 
     def of_parts(self, parts: Sequence[Any]) -> Any:
         """Return rows on these axes from their parts on those they read: matrices, or blocks of points."""
-        import scipy.sparse
-
         if isinstance(parts[0], Block):
             return Block(self.expanded(np.hstack([block.dense() for block in parts])), self.grid, self.units)
-        return self.of_inputs(scipy.sparse.hstack(parts, format="csr"))
+        return self.of_inputs(joined(parts))
 
     @classmethod
     def of(cls, feature: Feature, column: Any, mask: Mask, text: TextSettings | None, layout: Layout) -> Self:
