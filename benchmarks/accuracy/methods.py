@@ -14,7 +14,6 @@ import pyarrow as pa
 import discern
 from benchmarks.accuracy import tables
 from benchmarks.accuracy.accuracy_jobs import numeric_columns
-from benchmarks.accuracy.best_jobs import seconds_of_this_process
 
 WORD = re.compile(r"\w+|[^\w\s]")
 SCIKIT_LEARN = "scikit-learn"
@@ -87,8 +86,7 @@ def ask_ours(split: Split, model: Any) -> Answers:
 
 def ours(name: str, bayes: bool = False, tables: bool = True, texts: bool = True, **settings: Any) -> Method:
     def fit(split: Split, prepared: None) -> Any:
-        with seconds_of_this_process():
-            return discern.Classifier(split.label, threads=1, **settings).fit(split.train)
+        return discern.Classifier(split.label, threads=1, **settings).fit(split.train)
 
     return Method(name, fit, ask_ours, bayes=bayes, tables=tables, texts=texts)
 
