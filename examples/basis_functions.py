@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 
 from discern import (
+    Classifier,
     GaussianBasis,
     LinearDiscriminantAnalysis,
     LogisticRegression,
@@ -65,3 +66,27 @@ bent = make_pipeline(QuadraticFeatures(), LinearDiscriminantAnalysis()).fit(X, y
 quadratic = QuadraticDiscriminantAnalysis().fit(X, y)
 print(f"they agree on {np.mean(bent.predict(X) == quadratic.predict(X)):.1%} of the rows")
 assert 0.9 < np.mean(bent.predict(X) == quadratic.predict(X)) < 1.0
+
+# %%
+# :class:`discern.Classifier` has both as a basis. Its columns may have any scale, since they become normal quantiles
+# first, and its cost of an error is set for many columns. The landmarks of its bumps are rows far from each other.
+
+problem = ring()
+X, y = problem.sample(400, 1)
+names = [f"class {label}" for label in y]
+table = [{"x": x1, "y": x2, "label": name} for (x1, x2), name in zip(X, names, strict=True)]
+asked = [{"x": x1, "y": x2} for x1, x2 in tests]
+true = np.array([f"class {label}" for label in answers])
+for basis in ("standard", "quadratic", "bumps"):
+    model = Classifier(model="logistic", basis=basis).fit(table)
+    errors[basis] = np.mean(model.predict(asked) != true)
+    print(f"{basis}: {errors[basis]:.1%} wrong")
+assert errors["standard"] > 0.3
+assert errors["quadratic"] < best + 0.03
+assert errors["bumps"] < best + 0.05
+
+# %%
+# The evidence still names the two columns: what a product or a bump contributes is shared between them.
+
+print(model.explain({"x": 0.1, "y": -0.2}))
+assert {term.column for term in model.explain({"x": 0.1, "y": -0.2}).terms} == {"x", "y"}

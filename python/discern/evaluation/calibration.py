@@ -279,7 +279,8 @@ class Temperature:
         The log loss grows with the distance of a score, so that a few rows far on the wrong side, or one in as many as
         there are counted as wrong among scores that are all far out, would decide alone. Here instead one row in as
         many as there are may have any class: −log((1 − w) p + w/K) with w = 1/(N+2) is bounded. One row's worth of
-        evidence counts for scores that are log probabilities as they are: it decides where all scores are correct.
+        evidence counts for scores that are log probabilities as they are. Where all scores are correct, they are not
+        raised so far that half of the rows would be surer than log odds of log(N + 2), which N rows cannot support.
 
         Examples
         --------
@@ -295,8 +296,8 @@ class Temperature:
             return cls()
         if len(possible) > MOST_ROBUST:
             possible = possible[np.linspace(0, len(possible) - 1, MOST_ROBUST).astype(np.int64)]
-        chosen = scores[possible]
-        return cls(_bounded(_least_robust(chosen - chosen.max(axis=1, keepdims=True), classes[possible])))
+        chosen = scores[possible] - scores[possible].max(axis=1, keepdims=True)
+        return cls(_bounded(max(_least_robust(chosen, classes[possible]), _sharpest(chosen))))
 
     def __call__(self, scores: Array) -> Array:
         """Return the probability of each class for each row."""
@@ -332,6 +333,13 @@ def _least_robust(below: Array, classes: NDArray[np.int64]) -> float:
     start = float(scan[int(np.argmin([loss(level) for level in scan]))])
     step = (SCANNED[1] - SCANNED[0]) / (SCANNED[2] - 1)
     return float(minimize_scalar(loss, bounds=(start - step, start + step), method="bounded").x)
+
+
+def _sharpest(below: Array) -> float:
+    """Return the logarithm of the lowest temperature that as many rows can support, at most that of one."""
+    gaps = -np.partition(below, -2, axis=1)[:, -2] if below.shape[1] > 1 else np.zeros(len(below))
+    middle = float(np.median(gaps))
+    return min(0.0, float(np.log(middle / np.log(len(below) + 2.0)))) if 0 < middle < np.inf else -np.inf
 
 
 @dataclass(frozen=True)

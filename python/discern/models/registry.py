@@ -184,7 +184,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_tables=2,
             on_vectors=1,
             bases=("standard", "quadratic", "bumps", "bins", "normal"),
-            work=Work(120.0, product=4.0, by_class=True),
+            work=Work(120.0, by_class=True),
         ),
         ModelKind(
             "linear-svm",

@@ -203,7 +203,7 @@ class Search:
             results = sorted({**known, **evaluated}.values(), key=lambda result: result.rank)
             if not evaluated:
                 break
-            if rows != PROBED or rows == self.sample.rows:
+            if rows != PROBED or self.sample.rows <= GROWTH * PROBED:
                 results = [self._status(result, results[0]) for result in results]
             left = [one.candidate for one in results if one.rows == rows and not one.status]
             if len(left) < 2:
@@ -221,8 +221,7 @@ class Search:
             before = known.get(candidate)
             is_first = not found and not known
             if is_first or self._is_time(self._evaluating(candidate, rows), candidate):
-                is_open = before is None or before.rows < FIRST
-                evaluated = self._evaluate(part, self._chosen(part, candidate) if is_open else candidate, folds)
+                evaluated = self._evaluate(part, self._chosen(part, candidate, before), folds)
                 if rows > PROBED and self._evaluating(candidate, rows) < CHEAP * self.budget:
                     evaluated = self._tuned(part, folds, evaluated)
                 known.pop(candidate, None)
@@ -230,11 +229,17 @@ class Search:
                 self._show([*{**known, **found}.values()])
         return found
 
-    def _chosen(self, part: Sample, candidate: Candidate) -> Candidate:
-        """Choose a kernel, or how far a model that is a sum in a vector space is shrunken."""
-        if candidate.pipeline is None:
+    def _chosen(self, part: Sample, candidate: Candidate, before: Result | None) -> Candidate:
+        """Choose a kernel, or how far a model that is a sum in a vector space is shrunken.
+
+        Not while there are few rows, which only decide what is tried first, nor again with more than enough.
+        """
+        is_probe = part.rows == PROBED < self.sample.rows
+        is_late = before is not None and before.rows >= FIRST
+        if candidate.pipeline is None or is_probe or is_late:
             return candidate
         if chosen := MODELS[candidate.model].choose:
+            self.spent += work.choosing(self.size, candidate, part.rows)
             return replace(candidate, pipeline=imported(chosen)(part, self.features, candidate.pipeline))
         if not candidate.pipeline.is_sum:
             return candidate

@@ -205,3 +205,25 @@ def test_bumps_walk_exactly_from_the_origin_to_the_row() -> None:
     found, always = bumps.spread(row, weights)
     np.testing.assert_allclose(found.sum() + always, bumps.expanded(row[None, :])[0] @ weights)
     np.testing.assert_allclose(always, bumps.expanded(np.zeros_like(row)[None, :])[0] @ weights)
+
+
+@pytest.mark.parametrize("basis", ["quadratic", "bumps"])
+@pytest.mark.parametrize("columns", ["n", "nn", "nnn", "m", "nm", "mm", "c", "cn", "nc", "ncn", "mcnc"])
+def test_columns_of_every_kind_are_read_together(basis: str, columns: str) -> None:
+    """Numbers, numbers of which some are missing, and categories: their axes are dense or sparse."""
+    source = np.random.default_rng(0)
+    values = {
+        "n": lambda: source.normal(size=60).tolist(),
+        "m": lambda: [None if place % 5 == 0 else float(place % 7) for place in range(60)],
+        "c": lambda: [f"level {place % 3}" for place in range(60)],
+    }
+    table = {f"{kind}{place}": values[kind]() for place, kind in enumerate(columns)}
+    rows = {"label": ["a", "b"] * 30, **table}
+    roles = {
+        "category": [name for name in table if name[0] == "c"],
+        "number": [name for name in table if name[0] != "c"],
+    }
+    model = Classifier(model="logistic", basis=basis, **roles).fit(rows)
+    probabilities = model.predict_proba(table)
+    alone = [model.predict_proba({name: [column[row]] for name, column in table.items()})[0] for row in range(3)]
+    assert np.allclose(probabilities[:3], alone)

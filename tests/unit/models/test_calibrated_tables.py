@@ -69,3 +69,22 @@ def test_labels_that_no_fold_can_know_do_not_decide() -> None:
     with_impossible = Temperature.robust(scores, np.array([0, 0, 1, 1]))
     assert 0.05 < with_impossible.temperature < 20
     assert Temperature.robust(scores[[1, 3]], np.array([0, 1])).temperature == 1.0
+
+
+@pytest.mark.parametrize("labels", [2, 3, 10])
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 0.9])
+def test_scores_that_are_all_correct_are_raised_no_further_than_rows_can_support(labels: int, scale: float) -> None:
+    """The smallest gap of a row that is right does not decide how sure all others are."""
+    random = np.random.default_rng(labels)
+    classes = random.integers(0, labels, 200)
+    scores = np.zeros((200, labels))
+    scores[np.arange(200), classes] = scale * np.append(1e-4, random.uniform(1.0, 3.0, 199))
+    found = Temperature.robust(scores, classes)
+    odds = np.median(np.sort(scores / found.temperature, axis=1)[:, -1])
+    assert odds <= np.log(202) + 1e-9 or found.temperature == 1.0
+    assert odds > 1.0 or found.temperature == 1.0
+
+
+def test_scores_of_which_all_are_alike_have_a_temperature() -> None:
+    for scores in (np.zeros((5, 2)), np.zeros((5, 1)), np.full((3, 4), 7.0)):
+        assert 0 < Temperature.robust(scores, np.zeros(len(scores), np.int64)).temperature < np.inf

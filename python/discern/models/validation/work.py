@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from discern.data.batch import Batch, row_sizes
+from discern.models.columns.bent import n_bins
 from discern.models.columns.vector import grid_of
 from discern.models.registry import MODELS
+from discern.models.vector_space.expansions import MOST_BUMPS, MOST_CELLS, MOST_PRODUCTS, ROWS_A_BUMP
 
 if TYPE_CHECKING:
     from discern.data.roles import Feature
@@ -134,9 +136,32 @@ def _fitting(size: Size, candidate: Candidate, rows: int) -> float:
     axes = size.cells / max(size.rows, 1) + AXES_OF_BYTES * share * size.text_bytes
     if candidate.pipeline is not None and candidate.pipeline.layout.max_terms is not None:
         axes = min(axes, size.cells / max(size.rows, 1) + candidate.pipeline.layout.max_terms)
+    if candidate.pipeline is not None:
+        axes, more = bent(size, candidate.pipeline.layout.basis, axes, rows)
+        values += rows * more
     slower = size.slower if work.by_class else 1.0
     nanoseconds = slower * values * (work.value + work.pair * rows)
     is_dense = not size.text_bytes or kind.is_sum
-    squares = (axes * (size.functions if work.by_class else 1)) ** 2
-    dense = work.product * squares * (rows + axes) if is_dense else 0.0
+    dense = work.product * axes**2 * (size.functions if work.by_class else 1) * (rows + axes) if is_dense else 0.0
     return max(1e-9 * (nanoseconds + dense), FEWEST)
+
+
+def bent(size: Size, basis: str, axes: float, rows: int) -> tuple[float, float]:
+    """Return how many axes there are in a basis, of those of cells and terms, and how many values a row has more.
+
+    Examples
+    --------
+    >>> bent(Size(2000, 2, 20_000, 0), "bumps", 10.0, 2000), bent(Size(2000, 2, 20_000, 0), "quadratic", 10.0, 2000)
+    ((522.0, 512.0), (65.0, 55.0))
+    """
+    cells = size.cells / max(size.rows, 1)
+    if not cells:
+        return axes, 0.0
+    if basis == "bins":
+        return axes + cells * (n_bins(rows) - 1), 0.0
+    more = 0.0
+    if basis == "quadratic":
+        more = min(cells * (cells + 1) / 2, MOST_PRODUCTS)
+    elif basis == "bumps":
+        more = float(min(MOST_BUMPS, -(-rows // ROWS_A_BUMP), MOST_CELLS // max(rows, 1)))
+    return axes + more, more
