@@ -392,8 +392,9 @@ class Classifier(Estimator):
         ['spam']
         """
         from discern.evaluation.decisions import Decision
+        from discern.evaluation.several.thresholds import Thresholds
 
-        if decision is not None and not isinstance(decision, Decision):
+        if decision is not None and not isinstance(decision, Decision | Thresholds):
             raise TypeError(f"pass a Decision, such as Decision.at(0.9, 'spam'), or None, not {decision!r}")
         return self.take(self.fitted.decided_by(decision))
 
