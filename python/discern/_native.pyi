@@ -401,6 +401,7 @@ def fit_margins(
     weights: NDArray[np.float64] | None,
     costs: NDArray[np.float64],
     scales: NDArray[np.float64] | None,
+    members: NDArray[np.bool_] | None = None,
     *,
     solver: str,
     loss: str,

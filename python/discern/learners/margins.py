@@ -164,6 +164,7 @@ def fit_margins(
     class_weights: Array | None = None,
     scales: Array | None = None,
     labels: Sequence[Any] | None = None,
+    members: Array | None = None,
     threads: int | None = None,
     duals: bool = False,
 ) -> LinearMargins:
@@ -180,6 +181,9 @@ def fit_margins(
         Factors by which each function multiplies the columns first; its ``coef`` belong to the scaled columns.
     labels : sequence, optional
         The names of the classes, for messages.
+    members : array of bool, optional
+        Functions × classes: each function takes the rows of its classes as positive and all others as negative. So
+        classes can be sets of labels, and functions labels. Not with a hard margin or class weights.
     duals : bool
         Also return αᵢ of each row, a column for each function.
 
@@ -192,10 +196,11 @@ def fit_margins(
     ([[2.0, 2.0]], [-1.0])
     """
     if settings.cost == np.inf:
-        if scales is not None:
-            raise ValueError("a hard margin (C=inf) takes no scales of the columns: scale X itself")
+        if scales is not None or members is not None:
+            raise ValueError("a hard margin (C=inf) takes no scales of the columns: scale X itself, and no members")
         return _fit_hard(X, classes, count, settings, weights, labels, threads)
-    return _solve(X, classes, count, settings, weights, class_weights, scales, threads, duals)
+    costs = costs_of(count, settings, class_weights) if members is None else np.full((len(members), 2), settings.cost)
+    return _solve(X, classes, costs, settings, weights, scales, threads, duals, members)
 
 
 def costs_of(count: int, settings: MarginSettings, class_weights: Array | None) -> Array:
@@ -209,13 +214,13 @@ def costs_of(count: int, settings: MarginSettings, class_weights: Array | None) 
 def _solve(
     X: Any,
     classes: Array,
-    count: int,
+    costs: Array,
     settings: MarginSettings,
     weights: Array | None,
-    class_weights: Array | None,
     scales: Array | None,
     threads: int | None,
     duals: bool,
+    members: Array | None = None,
 ) -> LinearMargins:
     table = as_table(X)
     sparse = isinstance(table, tuple)
@@ -224,8 +229,9 @@ def _solve(
         table,
         np.ascontiguousarray(classes, np.int32),
         None if weights is None else np.ascontiguousarray(weights, np.float64),
-        np.ascontiguousarray(costs_of(count, settings, class_weights)),
+        np.ascontiguousarray(costs),
         None if scales is None else np.ascontiguousarray(scales, np.float64),
+        None if members is None else np.ascontiguousarray(members, np.bool_),
         solver=solver,
         loss=settings.loss,
         intercept=None if settings.intercept == "none" else settings.scaling,
@@ -295,13 +301,13 @@ def _fit_hard(
     """Find the widest margin of each function, or prove that there is none."""
     kept = np.ones(len(classes), bool) if weights is None else weights > 0
     X, classes = X[kept], classes[kept]
-    early = replace(settings, passes=min(HARD_PASSES, settings.passes))
-    found = _solve(X, classes, count, early, None, None, None, threads, True)
+    early, costs = replace(settings, passes=min(HARD_PASSES, settings.passes)), costs_of(count, settings, None)
+    found = _solve(X, classes, costs, early, None, None, threads, True)
     missing = np.flatnonzero(found.certificate.gap > settings.tolerance).tolist()
     for function in missing:
         _refuse_inseparable(X, _signs(classes, count, function), settings, function, count, labels)
     if missing and early != settings:
-        found = _solve(X, classes, count, settings, None, None, None, threads, True)
+        found = _solve(X, classes, costs, settings, None, None, threads, True)
     for function in range(len(found.coef)):
         found = _polished(X, _signs(classes, count, function), settings, found, function)
     assert found.duals is not None

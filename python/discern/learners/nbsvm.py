@@ -99,8 +99,13 @@ def fit_nbsvm(
         scales=ratios,
         threads=threads,
     )
+    return interpolated(found, ratios, beta), ratios
+
+
+def interpolated(found: LinearMargins, ratios: Array, beta: float = 0.25) -> LinearMargins:
+    """Return the functions on unscaled columns, with weights between their own and weights of one magnitude."""
     # Equation 7: w' = (1 − β) w̄ + β w, with w̄ the mean magnitude of w. An intercept that keeps its size while the
     # weights shrink would outweigh them.
     mean = np.abs(found.coef).mean(axis=1, keepdims=True)
     coef = ((1 - beta) * mean + beta * found.coef) * ratios
-    return replace(found, coef=coef, intercept=beta * found.intercept), ratios
+    return replace(found, coef=coef, intercept=beta * found.intercept)

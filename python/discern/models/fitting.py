@@ -50,6 +50,7 @@ def fit(
         raise DataError(NO_ROWS)
     several = has_label_sets(settings, first)
     if several:
+        settings.refuse_for_label_sets()
         first, stream = leading_rows(settings.label_sets.of_batches(stream, settings.label))
         assert first is not None
     suited = settings.suiting(first)

@@ -216,6 +216,14 @@ class Settings:
         """The model, as the registry describes it."""
         return MODELS[self.model]
 
+    def refuse_for_label_sets(self) -> None:
+        """Raise ValueError for what needs one label a row."""
+        if self.numbers == "mdl":
+            raise ValueError(
+                "numbers='mdl' cuts numbers by the one label of each row, and these rows may have several; use "
+                "numbers='quantile' or 'uniform'"
+            )
+
     @property
     def label_sets(self) -> LabelSets:
         """How labels are read where a row may have several."""

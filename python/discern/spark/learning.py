@@ -80,6 +80,7 @@ def fit(
     refuse_embedder(classifier)
     several = has_label_sets(frame, classifier.settings)
     if several:
+        classifier.settings.refuse_for_label_sets()
         frame = with_label_sets(frame, classifier.settings)
     columns, left_out = features_of(frame, classifier)
     rows = Rows(frame, classifier, tuple(columns), most_on_driver, slim=slim)

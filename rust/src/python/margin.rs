@@ -44,6 +44,8 @@ struct Task {
     limits: Limits,
     seed: u64,
     threads: usize,
+    /// Whether to keep the α of each row.
+    duals: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,11 +56,12 @@ enum Solver {
 }
 
 /// Learn one decision function for each row of `costs`: number k takes class k (or the last, if there is one function
-/// only) as positive, with the first cost, and all other rows as negative, with the second. For Crammer and Singer all
+/// only) as positive, with the first cost, and all other rows as negative, with the second. With `members`, functions ×
+/// classes, it takes all classes as positive where its row is true. For Crammer and Singer all
 /// functions are learned together, and the first cost of a class is that of its rows. `scales`, a row for each
 /// function, multiply the columns before it is learned; the returned weights belong to the scaled columns.
 #[pyfunction]
-#[pyo3(signature = (rows, classes, weights, costs, scales, *, solver, loss, intercept, free, tolerance, passes, seed, threads, duals))]
+#[pyo3(signature = (rows, classes, weights, costs, scales, members=None, *, solver, loss, intercept, free, tolerance, passes, seed, threads, duals))]
 #[allow(clippy::too_many_arguments)]
 fn fit_margins<'py>(
     py: Python<'py>,
@@ -67,6 +70,7 @@ fn fit_margins<'py>(
     weights: Option<PyReadonlyArray1<'py, f64>>,
     costs: PyReadonlyArray2<'py, f64>,
     scales: Option<PyReadonlyArray2<'py, f64>>,
+    members: Option<PyReadonlyArray2<'py, bool>>,
     solver: &str,
     loss: &str,
     intercept: Option<f64>,
@@ -83,7 +87,15 @@ fn fit_margins<'py>(
     }
     let count = table.rows();
     let functions = costs.as_array().dim().0;
-    let classes = checked_classes(&classes, count, functions.max(2))?;
+    let members = match &members {
+        Some(given) if given.as_array().dim().0 != functions || solver == "crammer_singer" => {
+            return Err(PyValueError::new_err("the members do not match the decision functions"));
+        }
+        Some(given) => Some((given.as_slice()?, given.as_array().dim().1)),
+        None => None,
+    };
+    let n_classes = members.map_or(functions.max(2), |(_, n_classes)| n_classes);
+    let classes = checked_classes(&classes, count, n_classes)?;
     let weights = checked_weights(&weights, count)?;
     let task = Task {
         solver: match solver {
@@ -109,6 +121,7 @@ fn fit_margins<'py>(
         limits: Limits { tolerance, passes },
         seed,
         threads: threads.clamp(1, MOST_THREADS),
+        duals,
     };
     let pairs: Vec<[f64; 2]> = match costs.as_array().dim().1 {
         2 => costs
@@ -139,11 +152,11 @@ fn fit_margins<'py>(
     let narrow = coarse || (scales.is_none() && interruptible(py, || is_narrow(&table))?);
     let ones = task.solver == Solver::Dual && interruptible(py, || is_one(&table, scales))?;
     let solutions = if ones {
-        solve::<One>(py, &table, &order, &pairs, scales, &task)?
+        solve::<One>(py, &table, &order, &pairs, scales, members, &task)?
     } else if narrow {
-        solve::<f32>(py, &table, &order, &pairs, scales, &task)?
+        solve::<f32>(py, &table, &order, &pairs, scales, members, &task)?
     } else {
-        solve::<f64>(py, &table, &order, &pairs, scales, &task)?
+        solve::<f64>(py, &table, &order, &pairs, scales, members, &task)?
     };
     arrays(py, solutions, &order, n_columns, weights, duals)
 }
@@ -154,6 +167,7 @@ fn solve<V: Value>(
     order: &Order,
     costs: &[[f64; 2]],
     scales: Option<&[f64]>,
+    members: Option<(&[bool], usize)>,
     task: &Task,
 ) -> PyResult<Vec<Solution>> {
     let n_columns = table.n_columns();
@@ -181,12 +195,17 @@ fn solve<V: Value>(
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(pair) = costs.get(number) else { break };
-            let positive = if costs.len() == 1 { 1 } else { number as u32 };
+            let own = if costs.len() == 1 { 1 } else { number as u32 };
+            let is_positive = |class: u32| match members {
+                Some((members, n_classes)) => members[number * n_classes + class as usize],
+                None => class == own,
+            };
             let scaled = scales.map(|scales| rows.scaled(&scales[number * n_columns..(number + 1) * n_columns]));
             let own = scaled.as_ref().unwrap_or(&rows);
-            let solution = solve_one(own, order, positive, *pair, task);
+            let solution = solve_one(own, order, &is_positive, *pair, task);
             let solution = Solution {
                 weights: own.expand(solution.weights, n_columns),
+                duals: if task.duals { solution.duals } else { Vec::new() },
                 ..solution
             };
             *solutions[number].lock().unwrap_or_else(PoisonError::into_inner) = Some(solution);
@@ -198,13 +217,19 @@ fn solve<V: Value>(
     taken.collect::<Option<Vec<_>>>().ok_or_else(internal_error)
 }
 
-fn solve_one<V: Value>(rows: &Rows<V>, order: &Order, positive: u32, [own, other]: [f64; 2], task: &Task) -> Solution {
+fn solve_one<V: Value>(
+    rows: &Rows<V>,
+    order: &Order,
+    is_positive: &dyn Fn(u32) -> bool,
+    [own, other]: [f64; 2],
+    task: &Task,
+) -> Solution {
     let signs: Vec<f64> = order
         .merged
         .iter()
-        .map(|row| if row.class == positive { 1.0 } else { -1.0 })
+        .map(|row| if is_positive(row.class) { 1.0 } else { -1.0 })
         .collect();
-    let cost = |row: &Merged| row.weight * if row.class == positive { own } else { other };
+    let cost = |row: &Merged| row.weight * if is_positive(row.class) { own } else { other };
     let costs: Vec<f64> = order.merged.iter().map(cost).collect();
     match task.solver {
         Solver::Primal => Primal::new(rows, &signs, &costs, task.intercept).solve(task.limits),

@@ -111,10 +111,7 @@ class _Trial:
     def _with_numbers(self, found: Resolved) -> Resolved:
         numbers = self.settings.numbers
         ways = [numbers] if numbers != "auto" else ["gaussian", "quantile"]
-        choices = [
-            replace(found, features=with_numbers(self.sample, found.features, way))
-            for way in (["quantile" if one == "mdl" else one for one in ways])
-        ]
+        choices = [replace(found, features=with_numbers(self.sample, found.features, way)) for way in ways]
         is_open = len(choices) > 1 and any(feature.role == "number" for feature in found.features)
         return self.tried(choices, self.few)[0] if is_open else choices[0]
 

@@ -11,8 +11,8 @@ import numpy as np
 from discern.data.label_sets.sets import Membership
 from discern.learners.logistic.fitting import fit_logistic
 from discern.learners.logistic.rows import LabeledRows
-from discern.learners.margins import MarginSettings, as_table, fit_margins
-from discern.learners.nbsvm import fit_nbsvm, ratios_of
+from discern.learners.margins import MarginSettings, fit_margins
+from discern.learners.nbsvm import interpolated, ratios_of
 from discern.learners.neighbors.votes import MOST_NEIGHBORS, Neighbors
 from discern.learners.smoothing import Laplace
 from discern.models.several.deciders import LabelLinear, LabelVotes, odds_of_votes
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from discern.learners.margins import LinearMargins
     from discern.models.vector_space.deciders import Regularization
 
     Array = NDArray[np.float64]
@@ -80,6 +81,18 @@ class LabelTable:
             weights[place], bias[place] = learned(classes)
         return self.linear(weights.T, bias)
 
+    def fitted(self, cost: float, scales: Array | None = None) -> LinearMargins:
+        """Fit a large margin to each label that some rows have, but not all."""
+        members, settings = self.by_set[~self.is_silent], MarginSettings(cost=cost)
+        rows = (self.matrix, self.classes, members.shape[1], settings)
+        return fit_margins(*rows, scales=scales, members=members, threads=self.threads)
+
+    def with_silent(self, found: LinearMargins) -> LabelLinear:
+        """Return the decider of the functions of :meth:`fitted`."""
+        weights, bias = np.zeros((self.n_labels, self.matrix.shape[1])), np.zeros(self.n_labels)
+        weights[~self.is_silent], bias[~self.is_silent] = found.coef, found.intercept
+        return self.linear(weights.T, bias)
+
     def linear(self, weights: Array, bias: Array) -> LabelLinear:
         """Return the decider of weights, axes × labels; labels that all rows have or none keep their prior."""
         weights = np.where(self.is_silent, 0.0, weights)
@@ -104,28 +117,13 @@ def learn(learner: Any, table: LabelTable, regularization: Regularization) -> An
 
 def margins(table: LabelTable, regularization: Regularization) -> LabelLinear:
     """Learn a linear support vector machine for each label."""
-    settings, rows = MarginSettings(cost=regularization.cost), as_table(table.matrix)
-
-    def learned(classes: NDArray[np.int32]) -> tuple[Array, float]:
-        found = fit_margins(rows, classes, 2, settings, threads=table.threads)
-        return found.coef[0], found.intercept[0]
-
-    return table.each(learned)
+    return table.with_silent(table.fitted(regularization.cost))
 
 
 def nbsvm(table: LabelTable, regularization: Regularization) -> LabelLinear:
     """Learn a linear support vector machine for each label on log count ratios."""
-    settings, rows, smoothing = (
-        MarginSettings(cost=regularization.cost),
-        as_table(table.matrix),
-        regularization.smoothing,
-    )
-
-    def learned(classes: NDArray[np.int32]) -> tuple[Array, float]:
-        found, _ = fit_nbsvm(rows, classes, 2, settings, smoothing=smoothing, threads=table.threads)
-        return found.coef[0], found.intercept[0]
-
-    return table.each(learned)
+    ratios = _ratios(table.matrix, table, regularization.smoothing)[~table.is_silent]
+    return table.with_silent(interpolated(table.fitted(regularization.cost, ratios), ratios))
 
 
 def _ratios(matrix: Any, table: LabelTable, smoothing: Any) -> Array:

@@ -120,3 +120,12 @@ def test_thresholds_that_are_set_decide_and_are_saved(tmp_path):
 
     with pytest.raises(ValueError, match="pass Thresholds"):
         model.decide_by(Decision.at(0.5, "corn"))
+
+
+@pytest.mark.parametrize("name", ["naive-bayes", "nbsvm", "ridge"])
+def test_bins_by_the_one_label_of_each_row_are_refused(name):
+    rows = [{"label": row["label"], "size": float(place)} for place, row in enumerate(ROWS)]
+    with pytest.raises(ValueError, match="numbers='mdl' cuts numbers by the one label of each row"):
+        Classifier(model=name, numbers="mdl").fit(rows)
+    single = [{"label": row["label"][0] if row["label"] else "", "size": row["size"]} for row in rows]
+    assert Classifier(model=name, numbers="mdl").fit([row for row in single if row["label"]]).rows < len(rows)
