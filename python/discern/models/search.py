@@ -193,7 +193,7 @@ class Search:
     def run(self) -> list[Result]:
         """Hold all rounds that there is time for; gives the results, the winner first."""
         results: list[Result] = []
-        left = list(self.candidates)
+        left = [one for one in self.candidates if self._is_possible(one)] or list(self.candidates)
         sizes = [rows for rows in (PROBED, FIRST) if rows < self.sample.rows]
         while GROWTH * sizes[-1] < self.sample.rows if sizes else False:
             sizes.append(GROWTH * sizes[-1])
@@ -228,6 +228,10 @@ class Search:
                 found[evaluated.candidate] = evaluated
                 self._show([*{**known, **found}.values()])
         return found
+
+    def _is_possible(self, candidate: Candidate) -> bool:
+        pipeline = candidate.pipeline
+        return pipeline is None or spatial.columns_of(self.sample, self.features, pipeline).can_be_laid_out
 
     def _chosen(self, part: Sample, candidate: Candidate, before: Result | None) -> Candidate:
         """Choose a kernel, or how far a model that is a sum in a vector space is shrunken.

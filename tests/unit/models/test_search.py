@@ -144,3 +144,13 @@ def test_the_closing_sentence_compares_the_same_rows() -> None:
     assert told.endswith("of the same 2,000 held-out rows it is right on 85.0%, and naive Bayes, which can, on 80.0%")
     assert limitation(late.candidate, [bayes, late]) == "svm cannot learn more rows, forget or merge"
     assert limitation(bayes.candidate, [bayes, late]) == ""
+
+
+def test_products_are_not_tried_where_levels_make_too_many() -> None:
+    source = np.random.default_rng(0)
+    rows: dict[str, Any] = {f"c{place}": source.integers(0, 12, 300).astype(str) for place in range(10)}
+    rows["label"] = np.where(rows["c0"] < "3", "low", "high")
+    model = Classifier(model="best", budget=20.0, category=[f"c{place}" for place in range(10)]).fit(rows)
+    assert "products of two" not in {one["terms"] for one in model.leaderboard}
+    with pytest.raises(ValueError, match="products of 120 axes, and 4,096 is the most"):
+        Classifier(model="best", basis="quadratic", category=[f"c{place}" for place in range(10)]).fit(rows)

@@ -24,7 +24,7 @@ from discern.models.columns.arrays import joined
 from discern.models.columns.kind import Axes, ColumnRows
 from discern.models.columns.number import NumberAxes
 from discern.models.validation.rows import Sample
-from discern.models.vector_space.expansions import EXPANSIONS, Expansion, joined_axes
+from discern.models.vector_space.expansions import EXPANSIONS, MOST_PRODUCTS, Expansion, joined_axes, n_products
 from discern.statistics.points import Points, joined_grid
 from discern.statistics.selection import best, scores_alone, table_for
 from discern.statistics.statistic import arrays_of
@@ -355,6 +355,14 @@ class Columns:
         parts = zip(self.layout.parts(self.features), self.rows, strict=True)
         masks = (axes_of(feature, self.layout).candidates(rows, self.layout.min_df) for (feature, _), rows in parts)
         return sum(int(mask.sum()) for mask in masks if mask is not None) > self.layout.max_terms
+
+    @property
+    def can_be_laid_out(self) -> bool:
+        """Whether there are no more products of two axes than there may be."""
+        if self.layout.basis != "quadratic":
+            return True
+        space, _ = Space.of(replace(self.layout, basis="normal"), self.features, self.rows, self.sample.labels)
+        return n_products(space.axes)[0] <= MOST_PRODUCTS
 
     def laid_out(self, rows: NDArray[np.int64] | None = None) -> tuple[Space, Points]:
         """Solve the space of all rows, or of some; also return all rows as points in it."""

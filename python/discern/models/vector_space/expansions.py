@@ -133,14 +133,13 @@ class ProductAxes(Expansion):
     @classmethod
     def over(cls, axes: Sequence[Axes], inputs: Any) -> Self:
         joined = joined_axes(axes)
-        first, second, names = _pairs(joined)
-        if len(first) > MOST_PRODUCTS and any(one.is_measured for one in joined):
-            first, second, names = _pairs(joined, only_numbers=True)
-        if len(first) > MOST_PRODUCTS:
+        count, only_numbers = n_products(joined)
+        if count > MOST_PRODUCTS:
             raise ValueError(
-                f"basis='quadratic' would make {len(first):,} products of {sum(map(len, joined)):,} axes, and "
+                f"basis='quadratic' would make {count:,} products of {sum(map(len, joined)):,} axes, and "
                 f"{MOST_PRODUCTS:,} is the most; use basis='normal' or 'bumps', or fewer columns"
             )
+        first, second, names = _pairs(joined, only_numbers)
         return cls(len(axes), sum(map(len, joined)), first, second, tuple(names))
 
     def __len__(self) -> int:
@@ -166,9 +165,17 @@ class ProductAxes(Expansion):
         return cls.over(axes, None)
 
 
-def _pairs(
-    joined: Sequence[Axes], only_numbers: bool = False
-) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
+def n_products(axes: Sequence[Axes]) -> tuple[int, bool]:
+    """Return how many products of two axes there are, and whether only numbers are multiplied, to have fewer."""
+    joined = joined_axes(axes)
+    sizes, numbers = [len(one) for one in joined], sum(one.is_measured for one in joined)
+    count = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2 + numbers
+    if count <= MOST_PRODUCTS or not numbers:
+        return count, False
+    return numbers * (numbers + 1) // 2, True
+
+
+def _pairs(joined: Sequence[Axes], only_numbers: bool) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
     """Return both axes of each product, and its name: those of different columns, and squares of numbers."""
     group = np.repeat(np.arange(len(joined)), [len(axes) for axes in joined])
     own = np.concatenate([[0], *(np.arange(len(axes)) for axes in joined)])[1:].astype(np.int64)
@@ -178,8 +185,6 @@ def _pairs(
     if only_numbers:
         keep &= is_square[first] & is_square[second]
     first, second = first[keep], second[keep]
-    if len(first) > MOST_PRODUCTS:
-        return first, second, []
     named = [joined[one].name(place) for one, place in zip(group.tolist(), own.tolist(), strict=True)]
     pairs = zip(first.tolist(), second.tolist(), strict=True)
     return first, second, [f"{named[a]}²" if a == b else f"{named[a]} × {named[b]}" for a, b in pairs]
