@@ -209,3 +209,13 @@ def test_sets_of_labels():
     assert rows.true.toarray().tolist() == [[False, True], [True, False]]
     assert rows.probabilities.tolist() == [[0.4, 0.5], [0.9, 0.1]]
     assert Ranking.of([0.5], [True]).positive_rows == 1
+
+
+def test_a_label_that_no_row_has_gets_the_threshold_of_all():
+    """The most F1 of a label that is hardly ever true would be to predict it of every row."""
+    random = np.random.default_rng(0)
+    shares = np.hstack([random.random((1000, 2)), random.random((1000, 1)) / 1000])
+    truth = np.hstack([random.random((1000, 2)) < shares[:, :2], np.zeros((1000, 1), bool)])
+    found = choose_thresholds(shares, truth, ["often", "too", "never"])
+    assert "never" not in found.labels
+    assert not found(shares, ["often", "too", "never"])[:, 2].any()

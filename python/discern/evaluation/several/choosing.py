@@ -4,6 +4,7 @@ The threshold that is best for a label on the rows at hand is fitted to chance i
 are borrowed for each label: rows with the probabilities of the label, of which as many have it as have any label at the
 same probability. They show where the threshold would be if all labels were calibrated alike. The more rows a label has
 itself, the less they count. Their number is chosen by cross-fitting: thresholds from some folds are tried on others.
+A label without rows of its own, which the borrowed ones do not help to find, gets the threshold of all labels.
 
 Probabilities are counted in bins, so that thresholds depend on counts only, not on the order of the rows.
 """
@@ -41,6 +42,8 @@ PART = 1 << 16
 """Borrowed rows are counted in these parts of a row, as whole numbers."""
 MOST_BORROWED = 1e6
 """A larger number of borrowed rows counts as this one."""
+LEAST_F1 = 0.002
+"""A label without rows, of which borrowed ones promise less than twice this F1, gets the threshold of all labels."""
 NEVER = float(np.nextafter(1.0, 2.0))
 """A threshold that no probability reaches."""
 
@@ -234,6 +237,8 @@ def _bins_from(goal: Rule, counts: Integers, pooled: Integers, borrowed: Sequenc
     """
     blended = _blended(counts, pooled, borrowed)
     some = blended[1].any(axis=1)
+    if isinstance(goal, MostF1):  # else it would be predicted of nearly all rows
+        some &= np.tile(counts[1].any(axis=1), len(borrowed)) | (_f1_values(blended).max(axis=1) >= LEAST_F1)
     common = len(EDGES) if some.all() else _bin_from(goal, pooled)
     if isinstance(goal, MostF1):
         edges = np.where(some, _f1_bins(blended), common)
@@ -255,10 +260,15 @@ def _blended(counts: Integers, pooled: Integers, borrowed: Sequence[float]) -> I
     return np.asarray((counts[:, None] * PART + rows).reshape(2, -1, counts.shape[2]))
 
 
+def _f1_values(counts: Integers) -> Floats:
+    """Return half of F1 for each label and each edge from which on it is predicted, the highest first."""
+    negatives, positives = np.cumsum(counts[:, :, ::-1], axis=2)
+    return np.asarray(positives / np.maximum(positives + negatives + positives[:, -1:], 1))
+
+
 def _f1_bins(counts: Integers) -> Integers:
     """Return what :func:`_bin_from` does for :class:`MostF1`, for all labels at once."""
-    negatives, positives = np.cumsum(counts[:, :, ::-1], axis=2)
-    values = positives / np.maximum(positives + negatives + positives[:, -1:], 1)
+    values = _f1_values(counts)
     best = values == values.max(axis=1, keepdims=True)
     middle = np.cumsum(best, axis=1) > best.sum(axis=1, keepdims=True) // 2
     return np.asarray(np.maximum(len(EDGES) - 1 - middle.argmax(axis=1), 0))
