@@ -40,7 +40,8 @@ class Classifier(Estimator):
         ``"centroids"``. All these are sums over rows: they learn, forget and merge. Not as sums, and with all rows in
         memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"unit-bayes"``, ``"knn"``, and ``"svm"``, whose kernel
         bends boundaries. There, texts are sublinear tf–idf of words and pairs of words (for ``"nbsvm"`` and
-        ``"unit-bayes"``: which are there), numbers are standardized (see ``basis``), a category has an axis for each
+        ``"unit-bayes"``: which are there; for ``"linear-svm"`` of several labels: words alone), numbers
+        are standardized (see ``basis``), a category has an axis for each
         value, and a vector has its own, in units of the mean length from their mean. ``"best"`` compares those that
         suit the data, and keeps the winner (see ``leaderboard``).
     smoothing : "auto", float, Laplace, JelinekMercer or Dirichlet

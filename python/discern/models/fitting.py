@@ -167,9 +167,11 @@ class Job:
         many = sample.rows >= LEAST_VALIDATED
         if settings.model == "best":
             return self._best(sample, watch, settings.budget if many else None)
-        pipeline = pipeline_of(settings, settings.model)
         if self.several:
-            return self._labels_in_space(sample, pipeline, many)
+            from discern.models.several.space import pipeline_of as pipeline_of_labels
+
+            return self._labels_in_space(sample, pipeline_of_labels(settings), many)
+        pipeline = pipeline_of(settings, settings.model)
         if settings.kind.choose:
             pipeline = imported(settings.kind.choose)(sample, self.features, pipeline, settings)
         fitted = self._learned(sample, self._resolved(pipeline))

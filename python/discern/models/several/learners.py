@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MOST_WEIGHTS = 1 << 29
 """The most weights, of labels times axes, that fit in memory."""
+HELD_OUT = 1e-2
+"""The duality gap for scores of held-out rows, to which a line and thresholds are fitted."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class LabelTable:
     members: Membership
     has_text: bool
     threads: int | None = None
+    tolerance: float = 1e-4
+    """The relative duality gap at which large margins are good enough."""
 
     @property
     def n_labels(self) -> int:
@@ -83,7 +87,7 @@ class LabelTable:
 
     def fitted(self, cost: float, scales: Array | None = None) -> LinearMargins:
         """Fit a large margin to each label that some rows have, but not all."""
-        members, settings = self.by_set[~self.is_silent], MarginSettings(cost=cost)
+        members, settings = self.by_set[~self.is_silent], MarginSettings(cost=cost, tolerance=self.tolerance)
         rows = (self.matrix, self.classes, members.shape[1], settings)
         return fit_margins(*rows, scales=scales, members=members, threads=self.threads)
 

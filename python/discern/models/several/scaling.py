@@ -77,20 +77,8 @@ class LabelScaling:
         lines = np.tile([1.0, 0.0], (len(labels), 1))
         true = truth.astype(np.float64)
         odds = np.clip(log_odds, -50.0, 50.0)
-        low, high = np.array(LIMITS).T
-        for _ in range(STEPS if len(odds) else 0):
-            chances = probabilities(odds * lines[:, 0] + lines[:, 1])
-            wrong, spread = chances - true, chances * (1.0 - chances)
-            gradient = np.stack([(wrong * odds).sum(axis=0), wrong.sum(axis=0)], axis=1) + CLOSE * (lines - [1.0, 0.0])
-            weighted = spread * odds
-            curvature = np.empty((len(labels), 2, 2))
-            curvature[:, 0, 0] = (weighted * odds).sum(axis=0) + CLOSE[0]
-            curvature[:, 1, 1] = spread.sum(axis=0) + CLOSE[1]
-            curvature[:, 0, 1] = curvature[:, 1, 0] = weighted.sum(axis=0)
-            step = np.clip(np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0], -1.0, 1.0)
-            lines = np.clip(lines - step, low, high)
-            if np.abs(step).max(initial=0.0) < ENOUGH:
-                break
+        if len(odds):
+            lines = _most_likely(lines, odds, true)
         return cls(tuple(labels), tuple((float(slope), float(offset)) for slope, offset in lines.tolist()), whole)
 
     def of(self, labels: Sequence[str]) -> Array:
@@ -123,6 +111,42 @@ class LabelScaling:
         lines = tuple((float(slope), float(offset)) for slope, offset in values["lines"])
         slope, offset = map(float, values["common"])
         return cls(tuple(map(str, values["labels"])), lines, (slope, offset))
+
+
+def _most_likely(lines: Array, odds: Array, true: Array) -> Array:
+    """Improve the slope and the offset of each label by Newton's method; a step that would make it worse is halved."""
+    low, high = np.array(LIMITS).T
+    loss, factor = loss_of(lines, odds, true), np.ones(len(lines))
+    for _ in range(STEPS):
+        step = _newton_step(lines, odds, true)
+        tried = np.clip(lines - factor[:, None] * step, low, high)
+        less = loss_of(tried, odds, true)
+        better = less <= loss
+        if np.abs(np.where(better[:, None], tried - lines, step)).max(initial=0.0) < ENOUGH:
+            break
+        lines, loss = np.where(better[:, None], tried, lines), np.where(better, less, loss)
+        factor = np.where(better, np.minimum(2.0 * factor, 1.0), factor / 2.0)
+    return lines
+
+
+def loss_of(lines: Array, odds: Array, true: Array) -> Array:
+    """Return the log loss of each label, and what its line is away from that of all."""
+    scaled = odds * lines[:, 0] + lines[:, 1]
+    away = (CLOSE * (lines - [1.0, 0.0]) ** 2).sum(axis=1) / 2.0
+    return np.asarray((np.logaddexp(0.0, scaled) - true * scaled).sum(axis=0) + away)
+
+
+def _newton_step(lines: Array, odds: Array, true: Array) -> Array:
+    """Return the step of Newton's method for each label."""
+    chances = probabilities(odds * lines[:, 0] + lines[:, 1])
+    wrong, spread = chances - true, chances * (1.0 - chances)
+    gradient = np.stack([(wrong * odds).sum(axis=0), wrong.sum(axis=0)], axis=1) + CLOSE * (lines - [1.0, 0.0])
+    weighted = spread * odds
+    curvature = np.empty((len(lines), 2, 2))
+    curvature[:, 0, 0] = (weighted * odds).sum(axis=0) + CLOSE[0]
+    curvature[:, 1, 1] = spread.sum(axis=0) + CLOSE[1]
+    curvature[:, 0, 1] = curvature[:, 1, 0] = weighted.sum(axis=0)
+    return np.asarray(np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0])
 
 
 def line_of_all(scores: Array, truth: NDArray[Any]) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from discern.models.resolved import Resolved
 from discern.models.several.additive import decider_of
 from discern.models.several.choosing import several_of
 from discern.models.several.held_out import log_loss
-from discern.models.several.learners import LabelTable, learn
+from discern.models.several.learners import HELD_OUT, LabelTable, learn
 from discern.models.several.naive_bayes import OTHERS, log_odds_of, place_of
 from discern.models.several.record import Several
 from discern.models.several.scaling import LabelScaling, probabilities
@@ -120,6 +120,20 @@ class LabelsSpaceModel(SpaceModel):
 # ------------------------------------------------------------------------------------------------- learning
 
 
+def pipeline_of(settings: Settings) -> Pipeline:
+    """Return how a model is learned: a linear SVM counts single words unless told otherwise.
+
+    Most labels have few rows, in which most pairs of words are there by chance.
+    """
+    from discern.models.resolving import pipeline_of as usual
+
+    pipeline = usual(settings, settings.model)
+    first, *others = pipeline.layout.text
+    if settings.model != "linear-svm" or settings.ngrams is not None or first.analyzer not in ("word", "pattern"):
+        return pipeline
+    return replace(pipeline, layout=replace(pipeline.layout, text=(replace(first, ngrams=(1, 1)), *others)))
+
+
 def fit(sample: Sample, features: Sequence[Feature], pipeline: Pipeline) -> LabelsSpaceModel:
     """Learn from all rows of a sample, without calibration."""
     members = Membership.of(sample.labels)
@@ -178,7 +192,9 @@ def _held_out_alone(
     for fold in folds:
         rest = np.setdiff1d(np.arange(sample.rows), fold, assume_unique=True)
         fitted = columns.fitted(rest)
-        table = LabelTable(fitted.matrix, sample.classes[rest], members, fitted.space.has_text, sample.threads)
+        table = LabelTable(
+            fitted.matrix, sample.classes[rest], members, fitted.space.has_text, sample.threads, HELD_OUT
+        )
         decider = learn(MODELS[pipeline.model].labels_learner, table, pipeline.regularization)
         parts.append(decider.scores(columns.seen_by(fitted, fold)))
     return np.concatenate(parts)
@@ -226,9 +242,7 @@ def calibrated(sample: Sample, features: Sequence[Feature], pipeline: Pipeline) 
 
 def resolve(settings: Settings, sample: Sample, features: Sequence[Feature]) -> Resolved:
     """Choose the space of sums from a sample of rows; by held-out rows, the cost of an error and the calibration."""
-    from discern.models.resolving import pipeline_of
-
-    pipeline = pipeline_of(settings, settings.model)
+    pipeline = pipeline_of(settings)
     _ = MODELS[pipeline.model].labels_learner  # raises for models that learn one label only
     several, rows = Several(), 0
     members = Membership.of(sample.labels)

@@ -31,11 +31,11 @@ MORE = labeled_rows(60, seed=1)
 @pytest.mark.parametrize("name", MODELS)
 def test_each_label_is_the_model_of_that_label_against_the_rest(name):
     """With few rows, nothing is calibrated: log odds are the difference of the scores of the two classes."""
-    model = Classifier(model=name, calibrate=False).fit(ROWS)
+    model = Classifier(model=name, calibrate=False, ngrams=(1, 2)).fit(ROWS)
     odds = model.solved.decider.scores(model.solved.space.of_batch(batch_of(MORE), 1)[0])
     for place, label in enumerate(model.labels):
         pair = [{**row, "label": "yes" if label in row["label"] else "no"} for row in ROWS]
-        both = Classifier(model=name, calibrate=False).fit(pair)
+        both = Classifier(model=name, calibrate=False, ngrams=(1, 2)).fit(pair)
         if name == "knn":  # the number of neighbors is chosen for all labels
             continue
         scores = both.solved.decider.scores(both.solved.space.of_batch(batch_of(MORE), 1)[0])
@@ -129,3 +129,35 @@ def test_bins_by_the_one_label_of_each_row_are_refused(name):
         Classifier(model=name, numbers="mdl").fit(rows)
     single = [{"label": row["label"][0] if row["label"] else "", "size": row["size"]} for row in rows]
     assert Classifier(model=name, numbers="mdl").fit([row for row in single if row["label"]]).rows < len(rows)
+
+
+def test_a_linear_svm_of_several_labels_counts_single_words_unless_told_otherwise():
+    texts = [Classifier(model="linear-svm", **given).fit(ROWS).resolved.pipeline.layout.text for given in GIVEN]
+    assert [text.ngrams for [text] in texts] == [(1, 1), (1, 2), (2, 4)]
+
+
+GIVEN = ({}, {"ngrams": (1, 2)}, {"analyzer": "char", "ngrams": (2, 4)})
+
+
+def test_labels_of_one_row_are_calibrated_as_well_as_any():
+    """Newton's method overshoots where few rows have a label, and must not stop there."""
+    from scipy.optimize import minimize
+
+    from discern.models.several import scaling
+
+    random = np.random.default_rng(0)
+    odds = np.concatenate([random.normal(-9, 1, (2000, 6)), random.normal(6, 2, (8, 6))])
+    truth = random.random(odds.shape) < scaling.probabilities(odds * [1, 0.6, 1.5, 0.5, 1, 2])
+    truth[:, 4] = False
+    found = np.array(scaling.LabelScaling.fit(odds, truth, "abcdef").lines)
+    losses = scaling.loss_of(found, odds, truth.astype(float))
+    for place, loss in enumerate(losses):
+        pair = odds[:, [place]], truth[:, [place]].astype(float)
+        best = minimize(line_loss, [1.0, 0.0], args=pair, bounds=scaling.LIMITS)
+        assert loss <= best.fun + 1e-6
+
+
+def line_loss(line, odds, truth):
+    from discern.models.several.scaling import loss_of
+
+    return loss_of(line[None], odds, truth)[0]
