@@ -39,6 +39,8 @@ SHORT = {
     "TextScorer.__call__": "one document",
     "TextScorer.scores": "one document",
     "place_on_grid": "a block of 512 rows",
+    "add_products": "a block of 512 rows",
+    "has_fast_products": "yes or no",
     "logistic_residuals": "a block of rows whose scores are a megabyte or two",
     "NumberScorer": "keeps what it is given",
     "ExactTotal": "begins empty",

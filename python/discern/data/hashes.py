@@ -67,7 +67,7 @@ def vector_hashes(vectors: Vectors) -> Hashes:
         block = places[start : start + _BLOCK]
         ends = slice(block[0], block[-1] + 1)  # rows without a gap are not copied twice
         whole = ends.stop - ends.start == len(block)
-        known = vectors.values[ends if whole else block] + np.float32(0.0)  # −0 is 0
+        known = np.add(vectors.values[ends if whole else block], np.float32(0.0), order="C")  # −0 is 0
         offsets = np.arange(len(block) + 1, dtype=np.int64) * (4 * vectors.n_axes)
         hashes[block] = _native.row_hashes(Strings(offsets, known.view(np.uint8).ravel()).native())
     return hashes
