@@ -23,7 +23,7 @@ GENERATED = {"scenario 4": 4, "scenario 5": 5, "scenario 6": 6}
 GENERATED_ROWS = 3000
 NAMES = (*REAL, *BUILT_IN, *GENERATED)
 FEW, SPLITS, HELD_OUT = 2000, 5, 0.3
-"""A table with fewer rows is split so many times, with seeds from 0; the figures are means."""
+"""A table with fewer than FEW rows has SPLITS random splits, with seeds from 0; the figures are means over them."""
 BARS = {"adult": 0.868, "digits": 0.983, "breast cancer": 0.974, "german_credit": 0.765}
 """The accuracy that the best of our models must reach."""
 MOST_MISCALIBRATED, MOST_MISCALIBRATED_QDA = 0.04, 0.05

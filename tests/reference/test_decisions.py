@@ -111,3 +111,10 @@ def test_prior_shift_is_found_and_undone():
 def test_bad_decisions_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_threshold_for_a_label_without_rows() -> None:
+    shares = [[0.4, 0.6], [0.7, 0.3]]
+    for labels, true in ((["ham", "spam"], ["ham", "ham"]), (["ham", "spam"], ["ham", "spam"])):
+        with pytest.raises(ValueError, match="needs rows of it and rows of others"):
+            discern.choose_threshold(true, shares, labels, "news", discern.MostRecall(precision=0.9))

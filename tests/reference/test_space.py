@@ -329,7 +329,7 @@ def test_rows_can_be_added_forgotten_and_saved(metric, file, tmp_path):
         np.testing.assert_array_equal(other.predict_proba(X), whole.predict_proba(X))
     assert loaded.ids_.tolist() == model.ids_.tolist()
     for ids in ([1], [1030]):
-        with pytest.raises(ValueError, match="no row with the id"):
+        with pytest.raises(ValueError, match="unknown row id"):
             model.forget(ids)
     with pytest.raises(ValueError, match="given twice"):
         model.partial_fit(X[:1], y[:1], ids=[1000])

@@ -25,7 +25,7 @@ def cross_validated(
 ) -> MultilabelEvaluation:
     """Evaluate a trained classifier of several labels a row on the rows it has learned, each by a model without it.
 
-    The model of a fold is a copy that has forgotten it, or, if the model is no sum, is trained again without it.
+    The model of a fold is a copy that has forgotten it, or, if the model is not additive, is trained again without it.
     Equal rows stay in one fold.
 
     Examples

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint64]
 
 _BLOCK = 1 << 12
-"""Vectors are hashed in blocks of so many, for the memory that a copy takes."""
+"""The number of vectors that are hashed at once: a copy of them is in memory."""
 
 MISSING_HASH = _native.row_hashes([""])[0]
 """The hash of a missing value."""

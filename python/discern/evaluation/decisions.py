@@ -428,11 +428,11 @@ def choose_threshold(
     (0.45, 0.666, 1.0)
     """
     names = [_plain(label) for label in labels]
-    scores = np.asarray(probabilities, np.float64)[:, names.index(positive)]
     truth = np.asarray(true) == positive
-    ranking = Ranking.of(scores, truth)
-    if not ranking.positive_rows or not ranking.negative_rows:
+    if positive not in names or truth.all() or not truth.any():
         raise ValueError(f"a threshold for {positive!r} needs rows of it and rows of others")
+    scores = np.asarray(probabilities, np.float64)[:, names.index(positive)]
+    ranking = Ranking.of(scores, truth)
     threshold = rule(ranking)
     interval = _threshold_interval(scores, truth, rule, samples, level, random_state) if samples else None
     caught, alarms = (int(counts) for counts in ranking.at(threshold))

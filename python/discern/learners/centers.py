@@ -70,7 +70,7 @@ class Centers:
         return Centers(counts, sums)
 
     def means(self) -> Array:
-        """Return the center of each class; 0 where there is no row."""
+        """Return the center of each class; 0 for a class without rows."""
         return np.asarray(self.sums / np.where(self.counts > 0, self.counts, 1.0)[:, None])
 
     def linear(self) -> tuple[Array, Array]:

@@ -57,8 +57,8 @@ SLIM = "this model was saved slim, without its statistics: it can predict, but n
 class Fitted:
     """What was learned with which settings.
 
-    A sum over rows has ``sums``; its model is solved from them when it is first needed. A slim model, and a model that
-    is no sum, is ``learned`` instead.
+    An additive model has ``sums``; the model is solved from them when it is first needed. A slim model, and a model
+    that is not additive, is ``learned`` instead.
     """
 
     settings: Settings

@@ -479,7 +479,7 @@ def _each_once(results: Sequence[Result]) -> list[Result]:
 
 
 def limitation(winner: Candidate, evaluated: Sequence[Result]) -> str:
-    """Describe what a winner that is no sum cannot do, and what it gains on the same rows."""
+    """Describe what a winner that is not additive cannot do, and what it gains on the same rows."""
     if winner.pipeline is None or winner.pipeline.is_sum:
         return ""
     gain, simple = "", [one for one in evaluated if one.candidate.pipeline is None]

@@ -163,7 +163,7 @@ class Neighbors:
         given = np.atleast_1d(np.asarray(ids))
         unknown = given[~np.isin(given, self.ids)]
         if len(unknown):
-            raise ValueError(f"there is no row with the id {unknown[0]}; nothing was changed")
+            raise ValueError(f"unknown row id {unknown[0]}; nothing was changed")
         kept = np.flatnonzero(~np.isin(self.ids, given))
         return Neighbors(self.rows.take(kept), self.classes[kept], self.ids[kept])
 

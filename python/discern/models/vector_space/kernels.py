@@ -115,7 +115,7 @@ class Kernels:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is told of it beside its kernel."""
+        """What ``info`` shows beside the kernel."""
         return {"support_rows": len(self.rows), "landmarks": self.at_landmarks}
 
     @property

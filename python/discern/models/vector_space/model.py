@@ -71,7 +71,7 @@ class Pipeline:
         return MODELS[self.model].is_sum and not self.others
 
     def refuse_no_sum(self) -> None:
-        """Raise ValueError if what is learned is no sum over rows."""
+        """Raise ValueError if the model is not additive."""
         if not self.is_sum:
             phrase = "a sum of several models" if self.others else MODELS[self.model].phrase
             raise ValueError(
@@ -173,7 +173,7 @@ class SpaceModel:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is told of a model with a kernel: the number of support rows, and whether they are landmarks."""
+        """What ``info`` shows of a model with a kernel: the number of support rows, and whether they are landmarks."""
         return getattr(self.decider, "facts", {})
 
     @property
