@@ -6,7 +6,7 @@ above e_B₋₁, infinities among them, belong to the first and to the last. A m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STRATEGIES = ("quantile", "uniform", "mdl")
-ROUNDED = 0.2
-"""Edges are rounded by at most this share of the way from the middle to the values beside them."""
 MISSING = -1
 """The code of a missing number."""
 
@@ -93,17 +91,7 @@ def without_values(edges: NDArray[np.float64], values: NDArray[np.float64]) -> N
     >>> without_values(edges(ages, bins=3), ages).tolist()
     [-inf, 29.0, 31.8, inf]
     """
-    known = np.sort(values[np.isfinite(values)])
-    inner = edges[1:-1][(edges[1:-1] > known.min(initial=np.inf)) & (edges[1:-1] <= known.max(initial=-np.inf))]
-    if not len(inner):
-        return np.array([-np.inf, np.inf])
-    places = np.searchsorted(known, inner)
-    # Neither side goes beyond the middle between two edges, so that bins without values remain bins.
-    every = np.concatenate([known[:1], inner, known[-1:]])
-    middles = every[:-1] / 2 + every[1:] / 2
-    lows, highs = np.maximum(known[places - 1], middles[:-1]), np.minimum(known[places], middles[1:])
-    rounded = (_rounded(*sides) for sides in zip(inner.tolist(), lows.tolist(), highs.tolist(), strict=True))
-    return np.array([-np.inf, *(edge for edge in rounded if edge is not None), np.inf])
+    return _native.edges_without_values(edges, np.sort(values[np.isfinite(values)]))
 
 
 def spread_edges(values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
@@ -194,17 +182,6 @@ def _reach(halves: NDArray[np.float64]) -> float:
     return float(np.ldexp(1.0, int(np.clip(np.rint(1 + np.log2(largest) + np.log2(mean)), -1070, 1020))))
 
 
-def _rounded(edge: float, low: float, high: float) -> float | None:
-    """Return a number of few digits near an edge, or near the middle if the edge is not inside; None without room."""
-    aim = edge if low < edge < high else low / 2 + high / 2
-    near = ROUNDED * (high / 2 - low / 2)
-    for digits in range(17):
-        found = float(f"{aim:.{digits}e}")
-        if low < found < high and (abs(found - aim) <= near or digits == 16):
-            return found
-    return None
-
-
 def _quantiles(
     values: NDArray[np.float64], shares: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
@@ -257,87 +234,8 @@ def entropy_cuts(
     values: NDArray[np.float64], classes: NDArray[Any], weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """Return the cuts that separate the classes, sorted: Fayyad and Irani's recursive minimal-entropy partitioning."""
-    lows, highs, sums = _blocks(values, classes, weights)
-    bits = _looked_up_bits(len(values)) if weights is None else _bits
-    cuts, open_parts = [], [(0, len(lows))]
-    while open_parts:
-        start, end = open_parts.pop()
-        place = _best_cut(sums[start : end + 1] - sums[start], bits)
-        if place is not None:
-            place += start
-            cuts.append(_halfway(float(highs[place - 1]), float(lows[place])))
-            open_parts += [(start, place), (place, end)]
-    return np.sort(np.array(cuts, np.float64))
-
-
-def _blocks(
-    values: NDArray[np.float64], classes: NDArray[Any], weights: NDArray[np.float64] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
-    """Sort the values and join equal ones, and neighbors of the same class: no best cut lies between those.
-
-    Returns the lowest and the highest value of each block, and the number of rows of each class before each block.
-    """
-    order = np.argsort(values)
-    values, classes = values[order], classes[order]
-    starts = np.flatnonzero(np.r_[True, values[1:] > values[:-1]])
-    least, most = np.minimum.reduceat(classes, starts), np.maximum.reduceat(classes, starts)
-    same = (least == most)[1:] & (least == most)[:-1] & (least[1:] == least[:-1])
-    starts = starts[np.r_[True, ~same]]
-    ends = np.r_[starts[1:], len(values)]
-    block = np.repeat(np.arange(1, len(starts) + 1), ends - starts)
-    n_classes = int(classes.max()) + 1
-    ordered = None if weights is None else weights[order]
-    counts = np.bincount(block * n_classes + classes, ordered, (len(starts) + 1) * n_classes).reshape(-1, n_classes)
-    return values[starts], values[ends - 1], np.cumsum(counts, axis=0)
-
-
-def _halfway(low: float, high: float) -> float:
-    """Return a cut between two neighbors: above the first, not above the second."""
-    middle = low / 2 + high / 2
-    return middle if low < middle <= high else high
-
-
-Bits = Callable[[Any], Any]
-
-
-def _bits(counts: Any) -> Any:
-    """Return n log₂ n of each count."""
-    from scipy.special import xlogy
-
-    return xlogy(counts, counts) / np.log(2)
-
-
-def _looked_up_bits(most: int) -> Bits:
-    """Return a function that looks up n log₂ n of whole numbers up to ``most``."""
-    table = _bits(np.arange(most + 1.0))
-    return lambda counts: table[counts]
-
-
-def _best_cut(sums: NDArray[Any], bits: Bits) -> int | None:
-    """Return the block before which a cut reduces the entropy most; None if no cut pays for its description.
-
-    ``sums`` are the counts of the classes before each block of a part, and of the whole part. Fayyad and Irani (1993)
-    accept a cut of S into S₁ and S₂ with k, k₁ and k₂ classes if
-
-        Gain > (log₂(N − 1) + Δ) / N,   Δ = log₂(3^k − 2) − (k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂)).
-    """
-    whole, left = sums[-1], sums[1:-1]
-    if not len(left) or np.count_nonzero(whole) < 2:
-        return None
-    remaining = _entropy(left, bits) + _entropy(whole - left, bits)
-    place = int(np.argmin(remaining))
-    parts = np.stack([whole, left[place], whole - left[place]])
-    entropies, k = _entropy(parts, bits), np.count_nonzero(parts, axis=1)
-    tree = k * entropies / parts.sum(axis=1)
-    log_patterns = k[0] * np.log2(3) + np.log1p(-2 * 3.0 ** -float(k[0])) / np.log(2)
-    delta = log_patterns - (tree[0] - tree[1] - tree[2])
-    price = np.log2(max(whole.sum() - 1, 1)) + delta
-    return place + 1 if entropies[0] - remaining[place] > price else None
-
-
-def _entropy(counts: NDArray[Any], bits: Bits) -> NDArray[np.float64]:
-    """Return N · Ent(S) = N log₂ N − Σ n_k log₂ n_k for each row of class counts."""
-    return np.asarray(bits(counts.sum(axis=1)) - sum(bits(column) for column in counts.T))
+    numbers = np.ascontiguousarray(classes, np.int64)
+    return _native.entropy_cuts(np.ascontiguousarray(values), numbers, weights)
 
 
 # ------------------------------------------------------------------------------------------------------- encoding

@@ -3,11 +3,13 @@
 use std::sync::{Mutex, PoisonError};
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
 use super::work::{interruptible, share_out};
 use crate::tables::bins::Bins;
+use crate::tables::edges;
+use crate::tables::entropy;
 use crate::tables::labels::number_labels as number_labels_in_order;
 use crate::tables::levels::{LevelCounts, Levels};
 use crate::tables::moments::{Moments, Normals};
@@ -15,6 +17,9 @@ use crate::tables::posterior;
 
 /// Rows of a table in one portion of work; fixed, so that sums do not depend on the number of threads.
 pub(super) const TABLE_ROWS: usize = 1 << 14;
+
+/// The most numbers × classes that are cut by their classes: each cell takes eight bytes.
+const MOST_CUT_CELLS: usize = 1 << 31;
 
 /// Take the class numbers of a table's rows, checked.
 pub(super) fn checked_classes<'a>(
@@ -283,6 +288,36 @@ pub(super) fn bin_codes<'py>(
     Ok(codes)
 }
 
+/// The cuts of finite numbers that separate the classes, sorted.
+#[pyfunction]
+pub(super) fn entropy_cuts<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, f64>,
+    classes: PyReadonlyArray1<'py, i64>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (values, classes) = (values.as_slice()?, classes.as_slice()?);
+    let weights = checked_weights(&weights, values.len())?;
+    let n_classes = classes.iter().max().map_or(0, |&most| most.saturating_add(1));
+    if classes.len() != values.len() || classes.iter().any(|&class| class < 0) || n_classes > u32::MAX.into() {
+        return Err(PyValueError::new_err("the class numbers do not match the rows"));
+    }
+    let cuts = interruptible(py, || {
+        entropy::entropy_cuts(values, classes, n_classes as usize, weights)
+    })?;
+    Ok(cuts.into_pyarray(py))
+}
+
+/// Edges with the same numbers between them, of which none is one of the sorted numbers; the outermost are infinite.
+#[pyfunction]
+pub(super) fn edges_without_values<'py>(
+    py: Python<'py>,
+    edges: PyReadonlyArray1<'py, f64>,
+    known: PyReadonlyArray1<'py, f64>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    Ok(edges::without_values(edges.as_slice()?, known.as_slice()?).into_pyarray(py))
+}
+
 /// Encode whole-number labels: the distinct labels in order, the number of each row and how many rows have each label;
 /// `None` if they are too far apart.
 #[pyfunction]
@@ -312,6 +347,8 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(moments, module)?)?;
     module.add_function(wrap_pyfunction!(bin_codes, module)?)?;
     module.add_function(wrap_pyfunction!(number_labels, module)?)?;
+    module.add_function(wrap_pyfunction!(entropy_cuts, module)?)?;
+    module.add_function(wrap_pyfunction!(edges_without_values, module)?)?;
     module.add_function(wrap_pyfunction!(to_probabilities, module)?)?;
     module.add_function(wrap_pyfunction!(normal_scores, module)?)?;
     module.add_function(wrap_pyfunction!(category_counts, module)?)?;

@@ -3,6 +3,8 @@
 pub mod bins;
 pub mod by_class;
 pub mod densities;
+pub mod edges;
+pub mod entropy;
 pub mod exact;
 pub mod grid;
 pub mod labels;

@@ -52,8 +52,13 @@ CONTRAST_SMOOTHINGS, OWN_SHARES = tuple(Laplace(alpha) for alpha in (1.0, 0.3, 0
 """How models that compare a class with the rest are tried: beside the smoothing found these, and the class's share."""
 CLEAR = 2.0
 """One model is clearly more accurate than another if by this many standard errors of the difference."""
-MOST_RECUT = 1000
-"""Up to this number of rows, numbers are cut again for each fold when their treatment is chosen."""
+MOST_RECUT, MOST_RECUT_CELLS, FEWEST_RECUT = 1000, 200_000, 3
+"""Up to this number of rows, numbers are cut again for each fold when their treatment is chosen. There are at least
+three folds, and fewer than ten where all folds together would have more than this number of rows × columns."""
+MOST_RECUT_COLUMNS = 100
+"""How numbers are treated is chosen by at most this number of columns."""
+MOST_VALIDATED_CELLS = 200_000
+"""Rows × columns left out one by one at most, if these are more than FEW_VALIDATED rows."""
 BINS = 10
 """Bins of a number that is cut without looking at the classes."""
 SMOOTHINGS: tuple[Smoothing, ...] = (
@@ -113,7 +118,7 @@ def choose(
     whole, sample = sample, sample.with_labels(MOST_LABELS)
     has_text = any(feature.role == "text" for feature in start.features)
     candidates = smoothings if has_text else [one for one in smoothings if isinstance(one, Laplace)]
-    few, many = (sample.left_out(most, MOST_COMPARED_CELLS) for most in (FEW_VALIDATED, MOST_VALIDATED))
+    few, many = (sample.left_out(most, MOST_COMPARED_CELLS) for most in (FEW_VALIDATED, most_validated(start)))
     if has_text and start.naive_bayes.event_model.held_out != "subtract":
         few = many = sample.folds(FOLDS, MOST_VALIDATED, MOST_COMPARED_CELLS)
 
@@ -122,13 +127,11 @@ def choose(
 
     found = start
     if numbers and any(feature.role == "number" for feature in start.features):
-        ways = [replace(start, features=with_numbers(sample, start.features, way)) for way in numbers]
-        if len(ways) > 1 and sample.rows <= MOST_RECUT:
-            found = _recut_numbers(sample, ways, numbers, min_df)
-        else:
-            found = best(ranked(ways, few)) if len(ways) > 1 else ways[0]
+        way = numbers[0] if len(numbers) == 1 else _way(sample, start, numbers, few, min_df)
+        found = replace(start, features=with_numbers(sample, start.features, way))
     if ngrams and has_text:
         found = replace(found, text=replace(found.text, ngrams=max(ngrams)))
+    candidates = candidates if any(map(is_smoothed, found.features)) else candidates[:1]
     direct = [event for event in events if EVENT_MODELS[event].has_prior] if has_text else []
     tried = [_changed(found, event, one) for event in direct for one in candidates]
     tried = tried or [_changed(found, found.naive_bayes.event, one) for one in candidates] or [found]
@@ -160,11 +163,21 @@ def choose(
     return replace(found, novelty=novelty_of(whole, found, min_df))
 
 
+def most_validated(choice: Resolved) -> int:
+    """Return how many rows are left out one by one: the more columns, the fewer."""
+    return max(min(MOST_VALIDATED, MOST_VALIDATED_CELLS // max(len(choice.features), 1)), FEW_VALIDATED)
+
+
+def is_smoothed(feature: Feature) -> bool:
+    """Return whether counts of a column are smoothed; normal densities are not."""
+    return not feature.is_normal and feature.role != "vector"
+
+
 def novelty_of(sample: Sample, found: Resolved, min_df: int) -> Novelty:
     """Take the novelty of rows by leave-one-out; of few folds where each is solved again."""
     settings, features = found.naive_bayes, found.columns
     one_by_one = settings.event_model.held_out == "subtract" and settings.most_terms is None
-    folds = sample.left_out() if one_by_one else sample.folds(FOLDS, MOST_VALIDATED)
+    folds = sample.left_out(most_validated(found)) if one_by_one else sample.folds(FOLDS, MOST_VALIDATED)
     scored = held_out(sample, found.features, settings, found.text, folds, min_df)
     shares = posterior(np.maximum(scored.calibrated(cast("EvidenceScaling", found.calibration)), NEVER))
     generative = held_out(sample, features, settings.generative, found.text, folds, min_df)
@@ -174,18 +187,33 @@ def novelty_of(sample: Sample, found: Resolved, min_df: int) -> Novelty:
     return Novelty.fit(surprise, entropy(shares))
 
 
-def _recut_numbers(sample: Sample, ways: Sequence[Resolved], numbers: Sequence[str], min_df: int) -> Resolved:
-    """Choose how numbers are modeled on few rows: the first of the ways, or another that is better beyond chance.
+def _way(sample: Sample, start: Resolved, ways: Sequence[str], few: Folds, min_df: int) -> str:
+    """Choose how numbers are modeled; of very many columns of numbers, by some of them.
 
-    Bins are cut anew for each fold: where those that separate the classes have seen the classes of held-out rows, they
-    look better than they are.
+    On few rows it is the first of the ways, or another that is better beyond chance. There bins are cut anew for each
+    fold: where those that separate the classes have seen the classes of held-out rows, they look better than they are.
     """
-    folds = sample.folds(FOLDS, MOST_RECUT, MOST_COMPARED_CELLS)
-    found = [_recut(sample, choice, way, folds, min_df) for choice, way in zip(ways, numbers, strict=True)]
+    start = replace(start, features=_some_numbers(start.features))
+    if sample.rows > MOST_RECUT:
+        choices = [replace(start, features=with_numbers(sample, start.features, way)) for way in ways]
+        evaluated = [evaluate(sample, choice, few, min_df) for choice in choices]
+        return ways[evaluated.index(best(sorted(evaluated, key=lambda one: one.log_loss)))]
+    n_folds = min(max(MOST_RECUT_CELLS // (sample.rows * len(start.features)), FEWEST_RECUT), FOLDS)
+    folds = sample.folds(n_folds, MOST_RECUT, MOST_COMPARED_CELLS)
+    found = [_recut(sample, start, way, folds, min_df) for way in ways]
     losses = [one.losses(one.calibration()) for one in found]
     place = int(np.argmin([one.mean() for one in losses]))
     gains = losses[0] - losses[place]
     return ways[place] if gains.mean() > gains.std() / len(gains) ** 0.5 else ways[0]
+
+
+def _some_numbers(features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    """Return the columns, but of numbers only so many, spread evenly over all."""
+    numbers = [place for place, feature in enumerate(features) if feature.role == "number"]
+    if len(numbers) <= MOST_RECUT_COLUMNS:
+        return features
+    kept = {numbers[place] for place in np.linspace(0, len(numbers) - 1, MOST_RECUT_COLUMNS).astype(int).tolist()}
+    return tuple(one for place, one in enumerate(features) if one.role != "number" or place in kept)
 
 
 def _recut(sample: Sample, choice: Resolved, way: str, folds: Folds, min_df: int) -> HeldOut:
