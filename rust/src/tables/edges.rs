@@ -2,7 +2,7 @@
 
 /// Edges are rounded by at most this share of the way from the middle to the numbers beside them.
 const ROUNDED: f64 = 0.2;
-/// So many digits after the first write every double.
+/// This many digits after the first write every double.
 const MOST_DIGITS: usize = 16;
 
 /// Return edges that put all numbers into the same bins and of which none is a number; the outermost become infinite.

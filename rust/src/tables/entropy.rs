@@ -10,7 +10,7 @@ use crate::system::cancel::Countdown;
 /// Up to this many rows, n log₂ n is looked up.
 const MOST_LOOKED_UP: usize = 1 << 16;
 
-/// Return the cuts between finite numbers, sorted; `weights` says how often each number counts, once without it.
+/// Return the cuts between finite numbers, sorted; `weights` are how often each number counts, once without them.
 ///
 /// The classes must be below `n_classes`.
 pub fn entropy_cuts(values: &[f64], classes: &[i64], n_classes: usize, weights: Option<&[f64]>) -> Vec<f64> {
