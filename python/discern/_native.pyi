@@ -302,6 +302,9 @@ def category_scores(
     threads: int,
     probabilities: bool = False,
 ) -> NDArray[np.float64]: ...
+def expectations(
+    parts: tuple[NDArray[np.float64], ...], factors: list[NDArray[np.float64]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
 def entropy_cuts(
     values: NDArray[np.float64], classes: NDArray[np.int64], weights: NDArray[np.float64] | None
 ) -> NDArray[np.float64]: ...

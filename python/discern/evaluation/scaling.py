@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import discern._native as _native
 from discern.evaluation.calibration import check_calibrated, least
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class _Problem:
             below = part - part.max(axis=1, keepdims=True)
             own = below[np.arange(len(below)), classes]
             others = (below.sum(axis=1) - own) / max(below.shape[1] - 1, 1)
-            parts.append(below)
+            parts.append(np.ascontiguousarray(below))
             targets.append((1.0 - wrong) * own + wrong * others)
         return cls(tuple(parts), tuple(targets), np.array(lengths, np.float64), weights / weights.sum())
 
@@ -193,16 +194,8 @@ class _Problem:
         E[z] − t and its Hessian Cov[z], over the classes by their probabilities.
         """
         factors, slopes = self.factors(parameters)
-        scores = factors[0][:, None] * self.parts[0]
-        for factor, part in zip(factors[1:], self.parts[1:], strict=True):
-            scores += factor[:, None] * part
-        top = scores.max(axis=1)
-        chances = np.exp(scores - top[:, None])
-        totals = chances.sum(axis=1)
-        chances /= totals[:, None]
-        weighted = [chances * part for part in self.parts]
-        means = [one.sum(axis=1) for one in weighted]
-        value = self.shares @ (top + np.log(totals))
+        totals, means, products = _native.expectations(self.parts, factors)
+        value = self.shares @ totals
         value -= sum(
             float(self.shares @ (factor * target)) for factor, target in zip(factors, self.targets, strict=True)
         )
@@ -210,13 +203,15 @@ class _Problem:
         shared = [self.shares * slope for slope in slopes]
         pulls = [mean - target for mean, target in zip(means, self.targets, strict=True)]
         gradient = np.array([own @ pulls[part] for own, part in zip(shared, owners, strict=True)])
-        curvature, covariances = np.zeros((len(slopes), len(slopes))), {}
+        pairs = list(itertools.combinations_with_replacement(range(len(self.parts)), 2))
+        covariances = {
+            (one, other): product - means[one] * means[other]
+            for (one, other), product in zip(pairs, products, strict=True)
+        }
+        curvature = np.zeros((len(slopes), len(slopes)))
         for one, other in itertools.combinations_with_replacement(range(len(slopes)), 2):
-            pair = tuple(sorted((owners[one], owners[other])))
-            if pair not in covariances:
-                products = (weighted[pair[0]] * self.parts[pair[1]]).sum(axis=1)
-                covariances[pair] = products - means[pair[0]] * means[pair[1]]
-            curvature[one, other] = curvature[other, one] = (shared[one] * slopes[other]) @ covariances[pair]
+            covariance = covariances[min(owners[one], owners[other]), max(owners[one], owners[other])]
+            curvature[one, other] = curvature[other, one] = (shared[one] * slopes[other]) @ covariance
         distance, weight = parameters - np.array(USUAL * len(self.lengths)), 1.0 / len(self.shares)
         return (
             float(value + 0.5 * weight * distance @ distance),

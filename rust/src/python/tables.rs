@@ -10,6 +10,7 @@ use super::work::{interruptible, share_out};
 use crate::tables::bins::Bins;
 use crate::tables::edges;
 use crate::tables::entropy;
+use crate::tables::expectations::{Expectations, Parts};
 use crate::tables::labels::number_labels as number_labels_in_order;
 use crate::tables::levels::{LevelCounts, Levels};
 use crate::tables::moments::{Moments, Normals};
@@ -147,6 +148,41 @@ pub(super) fn to_probabilities(py: Python<'_>, mut scores: PyReadwriteArray2<'_,
     on_portions(py, &mut scores, threads, |_, scores| {
         posterior::posterior(scores, classes)
     })
+}
+
+/// Expectations of parts of scores (rows × classes) under the probabilities of their sum, each part times its factor in
+/// a row: log totals, means of parts × rows, and means of products of pairs × rows, (0, 0), (0, 1), …, (1, 1), ….
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+pub(super) fn expectations<'py>(
+    py: Python<'py>,
+    parts: Vec<PyReadonlyArray2<'py, f64>>,
+    factors: Vec<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<(
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray2<f64>>,
+)> {
+    let shape @ (rows, classes) = parts.first().map_or((0, 0), |part| part.as_array().dim());
+    let fits = parts.iter().all(|part| part.as_array().dim() == shape) && parts.len() == factors.len();
+    if !fits || classes == 0 || factors.iter().any(|one| one.as_array().len() != rows) {
+        return Err(PyValueError::new_err("the factors do not match the scores"));
+    }
+    let parts = Parts {
+        scores: parts.iter().map(|part| part.as_slice()).collect::<Result<_, _>>()?,
+        factors: factors.iter().map(|one| one.as_slice()).collect::<Result<_, _>>()?,
+        classes,
+    };
+    let found = interruptible(py, || Expectations::of(&parts, rows))?;
+    let n_parts = parts.scores.len();
+    Ok((
+        found.log_totals.into_pyarray(py),
+        found.means.into_pyarray(py).reshape([n_parts, rows])?,
+        found
+            .products
+            .into_pyarray(py)
+            .reshape([n_parts * (n_parts + 1) / 2, rows])?,
+    ))
 }
 
 /// Score rows under normal densities by class and column: bias + Σ (level − (x − mean)² · scale).
@@ -302,6 +338,12 @@ pub(super) fn entropy_cuts<'py>(
     if classes.len() != values.len() || classes.iter().any(|&class| class < 0) || n_classes > u32::MAX.into() {
         return Err(PyValueError::new_err("the class numbers do not match the rows"));
     }
+    if values.len().saturating_mul(n_classes as usize) > MOST_CUT_CELLS {
+        return Err(PyMemoryError::new_err(format!(
+            "{} numbers of {n_classes} classes are too many to cut by their classes; choose another strategy",
+            values.len()
+        )));
+    }
     let cuts = interruptible(py, || {
         entropy::entropy_cuts(values, classes, n_classes as usize, weights)
     })?;
@@ -347,6 +389,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(moments, module)?)?;
     module.add_function(wrap_pyfunction!(bin_codes, module)?)?;
     module.add_function(wrap_pyfunction!(number_labels, module)?)?;
+    module.add_function(wrap_pyfunction!(expectations, module)?)?;
     module.add_function(wrap_pyfunction!(entropy_cuts, module)?)?;
     module.add_function(wrap_pyfunction!(edges_without_values, module)?)?;
     module.add_function(wrap_pyfunction!(to_probabilities, module)?)?;

@@ -6,6 +6,7 @@ pub mod densities;
 pub mod edges;
 pub mod entropy;
 pub mod exact;
+pub mod expectations;
 pub mod grid;
 pub mod labels;
 pub mod levels;
