@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import discern._native as _native
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -196,10 +198,7 @@ def doubles(numbers: NDArray[Any]) -> NDArray[np.float64]:
     [0.1, 10000000000.0]
     """
     if numbers.dtype == np.float32:
-        import pyarrow as pa
-
-        texts = pa.array(np.ascontiguousarray(numbers)).cast(pa.string())
-        return np.asarray(texts.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+        return _native.widened(np.ascontiguousarray(numbers, np.float32))
     if numbers.dtype == np.float16:
         distinct, places = np.unique(numbers, return_inverse=True)
         return np.array([_double(number) for number in distinct], np.float64)[places]

@@ -11,15 +11,18 @@ use siphasher::sip::SipHasher13;
 use super::sources::{Source, each_string};
 use super::tables::checked_classes;
 use super::work::{interruptible, share_out};
-use crate::system::cancel::checkpoint;
+use crate::system::cancel::{check_now, checkpoint};
 use crate::tables::bins::Bins;
 use crate::tables::densities::{Column, Densities, Scores};
 use crate::tables::exact::{ExactSums, Infinite};
+use crate::tables::shortest::widen;
 use crate::tables::without::{Folds, Moments, without};
 use crate::text::numbers::{decimal, is_plain, number};
 
 /// Numbers in one portion of exact sums: many more than there are cells for their classes and exponents.
 const EXACT_ROWS: usize = 1 << 17;
+/// Numbers of 32 bits in one portion.
+const WIDENED: usize = 1 << 16;
 /// The longest text that has the size of a number.
 const SHORT: usize = 32;
 /// The longest text that may be a number, a truth value or a time.
@@ -45,6 +48,25 @@ fn numbers<'py>(
     each(py, strings, read)?;
     let all_plain = all_plain && odd.is_empty();
     Ok((found.into_pyarray(py), odd.into_pyarray(py), all_plain))
+}
+
+/// Return 32-bit floats as the doubles of their shortest decimal texts.
+#[pyfunction]
+fn widened<'py>(py: Python<'py>, values: PyReadonlyArray1<'py, f32>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let values = values.as_slice()?;
+    let mut doubles = vec![0.0; values.len()];
+    let portions = doubles.chunks_mut(WIDENED).zip(values.chunks(WIDENED));
+    if values.len() <= WIDENED {
+        portions.for_each(|(doubles, values)| widen(values, doubles));
+    } else {
+        interruptible(py, || {
+            portions.for_each(|(doubles, values)| {
+                check_now();
+                widen(values, doubles);
+            });
+        })?;
+    }
+    Ok(doubles.into_pyarray(py))
 }
 
 /// Call `read` with each string of a column.
@@ -324,6 +346,7 @@ impl NumberScorer {
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(numbers, module)?)?;
+    module.add_function(wrap_pyfunction!(widened, module)?)?;
     module.add_function(wrap_pyfunction!(value_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(number_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(moments_without, module)?)?;

@@ -163,8 +163,10 @@ def _label(number: int) -> str:
 
 
 def _labeled(parts: list[Batch], numbers: Any) -> Iterator[Batch]:
-    start = 0
+    import pyarrow as pa
+
+    names, start = pa.array([_label(number) for number in range(int(numbers.max(initial=-1)) + 1)], pa.string()), 0
     for part in parts:
-        own = [_label(number) for number in numbers[start : start + part.rows].tolist()]
+        own = names.take(pa.array(numbers[start : start + part.rows]))
         yield replace(part, columns={**part.columns, LABEL: own})
         start += part.rows
