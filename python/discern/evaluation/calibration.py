@@ -323,8 +323,7 @@ def _least_robust(below: Array, classes: NDArray[np.int64]) -> float:
     wrong, every = 1.0 / (rows + 2.0), np.arange(rows)
 
     def loss(level: float) -> float:
-        powers = np.exp(np.maximum(below * np.exp(-level), -745.0))
-        shares = powers[every, classes] / powers.sum(axis=1)
+        shares = posterior(below * np.exp(-level))[every, classes]
         return float(-np.log((1 - wrong) * shares + wrong / n_classes).sum() + np.log1p(level**2))
 
     middle = -np.mean(below, axis=1, where=np.isfinite(below))

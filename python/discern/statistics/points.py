@@ -7,8 +7,9 @@ products are summed as integers; what is sparse stays sparse.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,8 @@ EXACT = 2.0**53
 """Doubles hold every whole number up to here."""
 FARTHEST = 1e6
 """A number on an axis of the space is cut here, but not in sums."""
+MOST_NARROW = 16
+"""Dense blocks of at most this many axes are joined."""
 MOST_BLOCK_ROWS = 1 << 13
 """Rows are multiplied in blocks of at most this many."""
 ROOM = float(1 << 61)
@@ -97,6 +100,12 @@ class Points:
 
     blocks: tuple[Block, ...]
 
+    @classmethod
+    def of(cls, blocks: Sequence[Block]) -> Points:
+        """Take blocks; narrow dense neighbors become one, because every pair of blocks is multiplied by itself."""
+        groups = [list(group) for _, group in groupby(blocks, _joins)]
+        return cls(tuple(block for group in groups for block in (_one_block(group) if _joins(group[0]) else group)))
+
     @property
     def shape(self) -> tuple[int, int]:
         """The number of rows and axes."""
@@ -127,6 +136,18 @@ class Points:
     def toarray(self) -> Array:
         """Return the points as an array."""
         return np.hstack([block.dense() for block in self.blocks])
+
+
+def _joins(block: Block) -> tuple[Any, int] | None:
+    """Return what a block has in common with those that it can be joined with; None if it stays alone."""
+    return (block.values.dtype, block.grid.bits) if block.is_dense and len(block.grid) <= MOST_NARROW else None
+
+
+def _one_block(blocks: Sequence[Block]) -> list[Block]:
+    if len(blocks) == 1:
+        return list(blocks)
+    grid = replace(joined_grid([block.grid for block in blocks]), bits=blocks[0].grid.bits)
+    return [Block(np.hstack([block.values for block in blocks]), grid, np.concatenate([one.unit for one in blocks]))]
 
 
 def joined_grid(grids: Sequence[Grid]) -> Grid:

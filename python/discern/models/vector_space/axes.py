@@ -163,12 +163,12 @@ class Space:
     def points_of_batch(self, batch: Batch, threads: int | None) -> Points:
         """Return the rows of a batch as points that can be summed."""
         blocks = [axes.block_of_batch(batch, threads or default_threads()) for axes in self.columns]
-        return Points(tuple(self._with_expansions(blocks)))
+        return Points.of(self._with_expansions(blocks))
 
     def points_of_rows(self, columns: Sequence[ColumnRows], masks: Masks) -> Points:
         """Return kept rows as points that can be summed; ``masks`` are those of their terms that have an axis."""
         parts = zip(self.columns, columns, masks, strict=True)
-        return Points(tuple(self._with_expansions([axes.block_of_rows(column, mask) for axes, column, mask in parts])))
+        return Points.of(self._with_expansions([axes.block_of_rows(column, mask) for axes, column, mask in parts]))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Space):
