@@ -146,6 +146,13 @@ ENTRIES = (
         most_classes=20,
     ),
     Entry(
+        "SGDClassifier",
+        "online",
+        data=("numbers", "sparse"),
+        agreement=Agreement(None, None, accuracy=0.1, why=ONLINE),
+        most_classes=20,
+    ),
+    Entry(
         "Winnow",
         "online",
         "benchmarks.sweep.cases.peers:perceptron_of_presence",

@@ -3,8 +3,12 @@
 use super::bins::Bins;
 use crate::system::vector::{Kernel, dispatch};
 
-/// Rows worked on at once: they stay in the nearest cache.
-const BLOCK: usize = 1 << 9;
+/// Rows worked on at once, at most and at least, and their scores: they stay in the nearest cache.
+const MOST_ROWS: usize = 1 << 9;
+const LEAST_ROWS: usize = 1 << 5;
+const BLOCK: usize = 1 << 12;
+/// The difference of two numbers below this is a number.
+const NEAR: f64 = 1e300;
 
 /// What a column contributes to the score of each class.
 pub enum Column {
@@ -43,9 +47,10 @@ impl Densities {
     /// `values` are the numbers of each column, as many as there are rows.
     pub fn add(&self, values: &[&[f64]], into: Scores<'_>) {
         let rows = into.known.len();
-        let (mut tile, mut codes) = (vec![0.0; BLOCK * self.classes], [0i64; BLOCK]);
-        for start in (0..rows).step_by(BLOCK) {
-            let end = (start + BLOCK).min(rows);
+        let block = (BLOCK / self.classes.max(1)).clamp(LEAST_ROWS, MOST_ROWS);
+        let (mut tile, mut codes) = (vec![0.0; block * self.classes], [0i64; MOST_ROWS]);
+        for start in (0..rows).step_by(block) {
+            let end = (start + block).min(rows);
             let scores = &mut into.scores[start * self.classes..end * self.classes];
             let tile = &mut tile[..scores.len()];
             // Class by class, neighbors are rows: loops over them become vectors.
@@ -125,23 +130,31 @@ impl Kernel for Normal<'_> {
         for (known, value) in self.known.iter_mut().zip(self.values) {
             *known += i64::from(value.is_finite());
         }
-        let log_2_pi = LOG_2_PI;
         let rows = self.values.len();
+        let are_near = self.values.iter().all(|value| value.is_nan() || value.abs() < NEAR);
         let parameters = self.means.iter().zip(self.deviations).zip(self.logs);
         for (sums, ((&mean, &deviation), &log)) in self.tile.chunks_exact_mut(rows.max(1)).zip(parameters) {
-            for (sum, &value) in sums.iter_mut().zip(self.values) {
-                let distance = value - mean;
-                // The difference of two doubles may be none.
-                let far = (value / 2.0 - mean / 2.0) / (deviation / 2.0);
-                let distance = if distance.is_finite() {
-                    distance / deviation
-                } else {
-                    far
-                };
+            let squared = |distance: f64| {
                 let square = distance * distance;
-                let square = if square < self.farthest { square } else { self.farthest };
-                let score = -0.5 * (log_2_pi + square) - log;
-                *sum += if value.is_finite() { score } else { 0.0 };
+                if square < self.farthest { square } else { self.farthest }
+            };
+            let score = |distance: f64| -0.5 * (LOG_2_PI + squared(distance)) - log;
+            let scored = |value: f64, distance: f64| if value.is_finite() { score(distance) } else { 0.0 };
+            let pairs = sums.iter_mut().zip(self.values);
+            if are_near && mean.abs() < NEAR {
+                pairs.for_each(|(sum, &value)| *sum += scored(value, (value - mean) / deviation));
+            } else {
+                // The difference of two doubles may be none.
+                pairs.for_each(|(sum, &value)| {
+                    let (distance, half) = (value - mean, value / 2.0 - mean / 2.0);
+                    let far = half / (deviation / 2.0);
+                    let distance = if distance.is_finite() {
+                        distance / deviation
+                    } else {
+                        far
+                    };
+                    *sum += scored(value, distance);
+                });
             }
         }
     }
@@ -175,7 +188,7 @@ mod tests {
 
     #[test]
     fn scores_are_added_to_what_is_there() {
-        let rows = 2 * BLOCK + 3;
+        let rows = 2 * MOST_ROWS + 3;
         let some = [0.25, f64::NAN, 1.5, -3.0, f64::INFINITY, 1.7e308];
         let values: Vec<f64> = (0..rows).map(|row| some[row % some.len()]).collect();
         let (mut scores, mut known, mut unknown) = (vec![7.0; 3 * rows], vec![0; rows], vec![0; rows]);

@@ -1,7 +1,7 @@
 //! Means and standard deviations of all numbers but those of a fold, each as exact sums give them, rounded once.
 //!
 //! Sums of numbers and of their squares are whole numbers in units of a power of two (see [`super::exact`]). Where the
-//! numbers are not too far apart, these fit into integers of 256 or 512 bits: a fold is then subtracted in a few
+//! numbers are not too far apart, these fit into integers of 192, 256 or 512 bits: a fold is then subtracted in a few
 //! nanoseconds.
 
 use crate::system::cancel::checkpoint;
@@ -43,6 +43,8 @@ pub fn without(values: &[f64], classes: &[i32], n_classes: usize, folds: &Folds<
     let needed = 2 * (high - low + 53) + 3 * bits + 2;
     if values.len() >= MOST_NUMBERS {
         None
+    } else if needed <= 192 {
+        Sums::<3>::without(values, classes, n_classes, folds, low)
     } else if needed <= 256 {
         Sums::<4>::without(values, classes, n_classes, folds, low)
     } else if needed <= 512 {
