@@ -57,7 +57,7 @@ MOST_RECUT, MOST_RECUT_CELLS, FEWEST_RECUT = 1000, 200_000, 3
 three folds, and fewer than ten where all folds together would have more than this number of rows × columns."""
 MOST_RECUT_COLUMNS = 100
 """How numbers are treated is chosen by at most this number of columns."""
-MOST_VALIDATED_CELLS = 200_000
+MOST_VALIDATED_CELLS = 100_000
 """Rows × columns left out one by one at most, if these are more than FEW_VALIDATED rows."""
 BINS = 10
 """Bins of a number that is cut without looking at the classes."""
