@@ -29,6 +29,8 @@ MOST_EPOCHS = 50
 """Dual descent stops after this many epochs, which only a weak ridge needs, and Newton's method goes on."""
 NEAR = 100.0
 """Dual descent stops this much earlier than the fit: the last steps are cheaper in the primal."""
+LOOSE = 1e-4
+"""A fit to this tolerance or a looser one ends in the dual."""
 STIFF = 1e3
 """Dual descent is slow where a row's weight times its squared length is this many times the ridge."""
 
@@ -154,7 +156,7 @@ def dual_descent(
     longest = max(_longest(table), 1e-300)
     if costs.max(initial=0.0) * longest**2 > STIFF:
         return truncated_newton(objective, start, tol, max_iter, observe)
-    enough = NEAR * tol * objective.scale / ridge / longest
+    enough = (NEAR if tol < LOOSE else 1.0) * tol * objective.scale / ridge / longest
     indices = (table.indptr.astype(np.int32, copy=False), table.indices.astype(np.int32, copy=False), table.data)
     found, epochs, _ = _native.logistic_dual(
         *indices, rows.classes, costs, mean, free, min(max_iter, MOST_EPOCHS), enough, 1
