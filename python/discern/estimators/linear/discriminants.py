@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from discern.estimators.base import Array, ScatterClassifier
+from discern.estimators.linear.prediction import LinearDecision
+from discern.estimators.rows import check_fitted
 from discern.learners.covariances import CovarianceSettings, SingularCovarianceWarning
 from discern.learners.discriminants import (
     LinearDiscriminant,
@@ -63,7 +64,7 @@ class _Discriminant(ScatterClassifier):
         return log_probabilities(scores, len(X), len(self.classes_))
 
     def _scores(self, X: Any) -> tuple[Array, Any]:
-        check_is_fitted(self)
+        check_fitted(self)
         X = self._validated(X, reset=False, finite=False)
         return X, self._watched(self._blocks(X), X)
 
@@ -112,7 +113,7 @@ def _tell(messages: Sequence[str | None]) -> None:
 
 
 @dataclass(eq=False, repr=False)
-class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Discriminant):
+class LinearDiscriminantAnalysis(LinearDecision, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Discriminant):
     """Linear discriminant analysis: normal densities with a common covariance.
 
     Parameters and attributes are scikit-learn's. What differs: the model comes from sums about pivots, so that
@@ -176,7 +177,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def transform(self, X: Any) -> Array:
         """Return the canonical variates: the rows in the directions in which the classes differ most."""
-        check_is_fitted(self)
+        check_fitted(self)
         X = self._validated(X, reset=False)
         centered = X if self.solver == "eigen" else X - self.xbar_
         return np.asarray(centered @ self.scalings_[:, : self._max_components])
@@ -231,6 +232,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
                 f"{features} features and {classes} class{'es' if classes > 1 else ''}."
             )
         return most if self.n_components is None else int(self.n_components)
+
+    def _rows_to_score(self, X: Any) -> Any:
+        return self._validated(X, reset=False, finite=False)
 
     def _blocks(self, X: Array) -> Any:
         return linear_scores(X, self.coef_, self.intercept_)

@@ -17,6 +17,7 @@ from discern.estimators.base import Array, begin_merge
 from discern.estimators.checks import refuse_huge, summable_weights
 from discern.estimators.naive_bayes.base import remaining
 from discern.estimators.naive_bayes.counts import CountingNB
+from discern.estimators.rows import checked_rows
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -45,6 +46,8 @@ class CategoricalNB(CountingNB):
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
         if isinstance(X, np.ndarray) and X.dtype.kind == "f":
             refuse_huge(X, most=2.0**53)  # what is no longer a whole number is no category
+        if not y and not reset:
+            return checked_rows(self, X, dtype="int")
         return validate_data(self, X, *y, dtype="int", reset=reset)
 
     def _grow(self, classes: Array, features: int) -> None:

@@ -16,6 +16,7 @@ from discern.data.encode import EncodedLabels, is_sparse
 from discern.estimators.base import Array, begin_merge
 from discern.estimators.checks import numbered, refuse_huge, summable_weights
 from discern.estimators.naive_bayes.base import NaiveBayesClassifier, remaining
+from discern.estimators.rows import check_fitted, checked_rows
 from discern.learners.bayes import (
     Margins,
     bernoulli_probability,
@@ -110,12 +111,14 @@ class CountingNB(NaiveBayesClassifier):
     # ------------------------------------------------------------------------------------------------ sums
 
     def _rows(self, X: Any) -> Any:
-        check_is_fitted(self)
+        check_fitted(self)
         X = self._validated(X, reset=False)
         self._check_counts(X)
         return X
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
+        if not y and not reset:
+            return checked_rows(self, X, accept_sparse=["csr", "csc"])
         return validate_data(self, X, *y, accept_sparse=["csr", "csc"], reset=reset)
 
     def _check_counts(self, X: Any) -> None:
