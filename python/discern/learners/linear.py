@@ -15,13 +15,14 @@ from discern.statistics.by_class import scores_of_rows
 
 Array = NDArray[Any]
 
-MOST_NATIVE = 8
+MOST_FUNCTIONS = 8
 """Up to this many functions are computed row by row; more by products of matrices."""
 BLOCK_NUMBERS = 1 << 16
 """The numbers of a block of rows, which stays in the cache until its best functions are found."""
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _KINDS = (*_FLOATS, np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8))
 _MANY_ROWS = 1 << 15
+_FEW_NUMBERS = 1 << 10
 
 
 def linear_scores(rows: Any, coefficients: Any, intercepts: Any) -> Array | None:
@@ -43,7 +44,7 @@ def linear_scores(rows: Any, coefficients: Any, intercepts: Any) -> Array | None
     with np.errstate(all="ignore"):
         if is_sparse(rows):
             scores = _sparse_scores(rows, coefficients, intercepts)
-        elif len(coefficients) <= MOST_NATIVE:
+        elif len(coefficients) <= MOST_FUNCTIONS:
             wide = _wide(coefficients, intercepts)
             scores = _native.linear_scores(_known(rows), wide, _threads(rows))
         else:
@@ -70,7 +71,7 @@ def best_functions(rows: Any, coefficients: Any, intercepts: Any, at_zero: bool 
     if is_sparse(rows):
         scores = linear_scores(rows, coefficients, intercepts)
         return None if scores is None else _best(scores, at_zero)
-    if len(coefficients) <= MOST_NATIVE:
+    if len(coefficients) <= MOST_FUNCTIONS:
         wide, single = _wide(coefficients, intercepts), bool(kind == np.float32)
         return _native.linear_choices(_known(rows), wide, at_zero, single, _threads(rows))
     found = np.empty(len(rows), np.int64)
@@ -81,6 +82,18 @@ def best_functions(rows: Any, coefficients: Any, intercepts: Any, at_zero: bool 
                 return None
             found[block] = best
     return found
+
+
+def best_of_rows(scores: Array) -> NDArray[np.intp]:
+    """Return the number of the best score of each row, the first of those that are equally good.
+
+    Examples
+    --------
+    >>> best_of_rows(np.array([[1.0, 3.0, 3.0], [0.0, -np.inf, -1.0]])).tolist()
+    [1, 0]
+    """
+    best = _native.best_scores(np.ascontiguousarray(scores), 1)
+    return np.asarray(scores.argmax(axis=1) if best is None else best)
 
 
 def _are_usual(coefficients: Any, intercepts: Any) -> bool:
@@ -104,6 +117,9 @@ def _wide(coefficients: Array, intercepts: Any) -> Array:
 
 
 def _known(rows: Array) -> Array:
+    """Return rows of a kind of number that the native code takes; for a few numbers, the kind that it takes first."""
+    if rows.size <= _FEW_NUMBERS:
+        return rows.astype(np.float64, copy=False)
     return rows if rows.dtype in _KINDS and rows.dtype.isnative else rows.astype(np.float64)
 
 

@@ -1,6 +1,6 @@
 //! Linear functions of dense rows: their scores, and the best function of each row.
 
-use super::block::{BLOCK, Block, Vector};
+use super::block::{BLOCK, Block, LANES, Vector};
 use crate::system::cancel::checkpoints;
 use crate::system::vector::vectorized;
 use crate::tables::by_class::Number;
@@ -201,21 +201,68 @@ fn best(lines: &[[f64; ROWS]], target: &mut [i64]) -> bool {
 
 /// Write the number of the best score of each row, the first of those that are equally good. Return whether all are finite.
 pub fn best_of_rows<V: Number>(scores: &[V], n_scores: usize, target: &mut [i64]) -> bool {
-    let mut sound = true;
-    for (row, number) in scores.chunks_exact(n_scores).zip(target) {
-        checkpoints(1 + n_scores / 64);
-        let (mut top, mut place, mut most) = (row[0].number(), 0, 0.0);
-        for (at, score) in row.iter().enumerate() {
-            let score = score.number();
-            if score > top {
-                (top, place) = (score, at);
+    checkpoints(1 + scores.len() / 64);
+    vectorized(
+        #[inline(always)]
+        || match n_scores {
+            1 => best_of_few::<1, V>(scores, target),
+            2 => best_of_few::<2, V>(scores, target),
+            3 => best_of_few::<3, V>(scores, target),
+            4 => best_of_few::<4, V>(scores, target),
+            _ => {
+                let mut most = 0.0;
+                for (row, number) in scores.chunks_exact(n_scores).zip(target) {
+                    most = larger(most, best_of_many(row, number));
+                }
+                most < f64::INFINITY
             }
-            most = larger(most, score.abs());
-        }
-        *number = place as i64;
-        sound &= most < f64::INFINITY;
+        },
+    )
+}
+
+#[inline(always)]
+fn best_of_few<const N: usize, V: Number>(scores: &[V], target: &mut [i64]) -> bool {
+    let mut most = 0.0;
+    for (row, number) in scores.as_chunks::<N>().0.iter().zip(target) {
+        most = larger(most, best_of_row(row, number));
     }
-    sound
+    most < f64::INFINITY
+}
+
+/// Write the number of the best score of a row; return the largest of their absolute values, +∞ if one is no number.
+#[inline(always)]
+fn best_of_row<V: Number>(row: &[V], number: &mut i64) -> f64 {
+    let (mut top, mut best, mut most) = (f64::NEG_INFINITY, 0, 0.0);
+    for (place, score) in (0..).zip(row) {
+        let score = score.number();
+        best = if score > top { place } else { best };
+        top = if score > top { score } else { top };
+        most = larger(most, score.abs());
+    }
+    *number = best;
+    most
+}
+
+/// The same for rows of many scores: their best is found first, eight at a time, and then its place.
+#[inline(always)]
+fn best_of_many<V: Number>(row: &[V], number: &mut i64) -> f64 {
+    let (mut tops, mut mosts) = ([f64::NEG_INFINITY; LANES], [0.0; LANES]);
+    let (whole, rest) = row.as_chunks::<LANES>();
+    for scores in whole {
+        for lane in 0..LANES {
+            let score = scores[lane].number();
+            tops[lane] = if score > tops[lane] { score } else { tops[lane] };
+            mosts[lane] = larger(mosts[lane], score.abs());
+        }
+    }
+    for (lane, score) in rest.iter().enumerate() {
+        let score = score.number();
+        tops[lane] = if score > tops[lane] { score } else { tops[lane] };
+        mosts[lane] = larger(mosts[lane], score.abs());
+    }
+    let top = tops.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    *number = row.iter().position(|score| score.number() == top).unwrap_or(0) as i64;
+    mosts.into_iter().fold(0.0, larger)
 }
 
 #[cfg(test)]
@@ -271,6 +318,12 @@ mod tests {
         assert_eq!(found, [0, 1, 0]);
         assert!(best_of_rows(&[1.0, 3.0, 3.0, -1.0, -2.0, -1.0], 3, &mut found[..2]));
         assert_eq!(found[..2], [1, 0]);
+        for (n_scores, place) in [(2, 1), (4, 0), (5, 4), (8, 3), (9, 8), (40, 17)] {
+            let mut many = vec![-1.0; n_scores];
+            many[place..].fill(-0.5);
+            assert!(best_of_rows(&many, n_scores, &mut found[..1]));
+            assert_eq!(found[0], place as i64);
+        }
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             scores.score_columns(2, |_| {
                 if bad.is_nan() {

@@ -11,13 +11,15 @@ import scipy.sparse
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import linear_model
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.svm import LinearSVC as SklearnLinearSVC
 
 import discern
 from discern.estimators import rows
 from discern.estimators.linear import prediction
-from discern.learners.linear import MOST_NATIVE, best_functions, linear_scores
+from discern.learners.linear import MOST_FUNCTIONS, best_functions, linear_scores
 
 NAN, INF = np.nan, np.inf
 TABLE = np.abs(np.random.default_rng(0).normal(size=(60, 4))).round(2) + 0.5
@@ -194,7 +196,7 @@ def test_linear_decisions_errors_and_warnings_are_those_of_scikit_learn(name: st
 
 
 def test_what_is_not_fitted_is_refused() -> None:
-    for name in ("logistic", "lda", "normal", "perceptron", "neighbors", "svc"):
+    for name in MODELS:
         with pytest.raises(NotFittedError, match="not fitted yet"):
             MODELS[name]().predict(TABLE)
 
@@ -233,7 +235,7 @@ def test_a_subclass_with_scores_of_its_own_decides_by_them() -> None:
     assert_array_equal(reverse.predict(TABLE), 1 - plain.predict(TABLE))
 
 
-@pytest.mark.parametrize("functions", [1, 2, 3, MOST_NATIVE, MOST_NATIVE + 1, 40])
+@pytest.mark.parametrize("functions", [1, 2, 3, MOST_FUNCTIONS, MOST_FUNCTIONS + 1, 40])
 @pytest.mark.parametrize("columns", [1, 2, 7, 8, 9, 40])
 @pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 513, 40_000])
 def test_scores_and_best_functions_of_any_shape(functions: int, columns: int, n_rows: int) -> None:
@@ -279,3 +281,46 @@ def test_coefficients_that_are_not_usual_are_left_to_scikit_learn() -> None:
     dense = model.predict(TABLE)
     assert_array_equal(model.sparsify().predict(TABLE), dense)
     assert issubclass(discern.LogisticRegression, prediction.LinearClassifierMixin)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rows_of_one_number_are_scored_as_by_scikit_learn(classes: int) -> None:
+    y = np.arange(len(TABLE)) % classes
+    X = TABLE[:, :1] + y[:, None]
+    for ours, theirs in (
+        (discern.GaussianNB(var_smoothing=0.0), GaussianNB(var_smoothing=0.0)),
+        (discern.QuadraticDiscriminantAnalysis(divisor="likelihood"), QuadraticDiscriminantAnalysis()),
+        (discern.LinearDiscriminantAnalysis(divisor="likelihood"), LinearDiscriminantAnalysis()),
+    ):
+        ours.fit(X, y), theirs.fit(X, y)
+        assert_array_equal(ours.predict(X), theirs.predict(X))
+        assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-9)
+        assert_allclose(ours.predict_proba(X)[:1], ours.predict_proba(X[:1]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, scipy.sparse.csr_array, scipy.sparse.csc_array])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.uint8, np.bool_])
+@pytest.mark.parametrize("threshold", [None, 0.0, 0.5, 2.0])
+@pytest.mark.parametrize("alpha", [1.0, 0.0])
+def test_bernoulli_decides_as_its_probabilities_do(alpha: float, threshold: Any, kind: Any, make: Any) -> None:
+    X = make(np.random.default_rng(3).integers(0, 4, (50, 6)).astype(kind))
+    y = np.arange(50) % 3
+    options: dict[str, Any] = {
+        "alpha": alpha,
+        "binarize": threshold if threshold is not None or kind is np.bool_ else 0.0,
+    }
+    with np.errstate(all="ignore"):
+        ours, theirs = discern.BernoulliNB(**options).fit(X, y), BernoulliNB(**options).fit(X, y)
+        if alpha:
+            assert_allclose(ours.predict_joint_log_proba(X), theirs.predict_joint_log_proba(X), rtol=1e-9)
+            assert_array_equal(ours.predict(X), theirs.predict(X))
+        assert_array_equal(ours.predict(X), ours.classes_[ours.predict_joint_log_proba(X).argmax(axis=1)])
+
+
+@pytest.mark.parametrize("solver", ["svd", "eigen"])
+def test_variates_refuse_what_is_not_finite(solver: str) -> None:
+    model = discern.LinearDiscriminantAnalysis(solver=solver).fit(TABLE, np.arange(len(TABLE)) % 3)
+    expected = (TABLE - (0.0 if solver == "eigen" else model.xbar_)) @ model.scalings_[:, :2]
+    assert_allclose(model.transform(TABLE), expected, rtol=1e-9, atol=1e-12)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        model.transform(np.full((3, 4), NAN))

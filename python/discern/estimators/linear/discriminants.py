@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from discern.estimators.base import Array, ScatterClassifier
@@ -20,11 +21,12 @@ from discern.learners.discriminants import (
     LinearDiscriminant,
     QuadraticDiscriminant,
     gathered,
-    linear_scores,
+    linear_blocks,
     log_probabilities,
     probabilities,
     solve_linear,
     solve_quadratic,
+    variates,
 )
 from discern.learners.wide.discriminants import WideLinear, solve_linear_wide
 from discern.statistics.scatter import Scatter
@@ -178,9 +180,11 @@ class LinearDiscriminantAnalysis(LinearDecision, ClassNamePrefixFeaturesOutMixin
     def transform(self, X: Any) -> Array:
         """Return the canonical variates: the rows in the directions in which the classes differ most."""
         check_fitted(self)
-        X = self._validated(X, reset=False)
-        centered = X if self.solver == "eigen" else X - self.xbar_
-        return np.asarray(centered @ self.scalings_[:, : self._max_components])
+        X = self._validated(X, reset=False, finite=False)
+        found = variates(X, None if self.solver == "eigen" else self.xbar_, self.scalings_[:, : self._max_components])
+        if not np.isfinite(found.sum()):
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        return found
 
     @property
     def _n_features_out(self) -> int:
@@ -237,7 +241,7 @@ class LinearDiscriminantAnalysis(LinearDecision, ClassNamePrefixFeaturesOutMixin
         return self._validated(X, reset=False, finite=False)
 
     def _blocks(self, X: Array) -> Any:
-        return linear_scores(X, self.coef_, self.intercept_)
+        return linear_blocks(X, self.coef_, self.intercept_)
 
 
 def _linear_attributes(model: LinearDiscriminant | WideLinear) -> dict[str, Any]:

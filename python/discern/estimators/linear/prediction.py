@@ -53,13 +53,27 @@ class LinearPrediction(LinearClassifierMixin):
 
 
 class LinearDecision:
-    """The ``predict`` of classifiers whose scores are linear, before one that computes all scores."""
+    """``decision_function`` and ``predict`` of classifiers whose scores are linear, before those of any scores."""
 
     coef_: Any
     intercept_: Any
     classes_: Array
     _second_at_zero: ClassVar[bool] = False
     """Whether the second of two classes is chosen where the score is 0."""
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the score of each class for each row; of two classes, one score, above 0 for the second."""
+        check_fitted(self)
+        rows = self._rows_to_score(X)
+        scores = None if rows is None else linear_scores(rows, np.atleast_2d(self.coef_), self.intercept_)
+        if scores is None:
+            return self._usual_decision(X)
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def _usual_decision(self, X: Any) -> Array:
+        """Return the scores of rows of any kind; refuses those that are not finite."""
+        found: Array = super().decision_function(X)  # type: ignore[misc]
+        return found
 
     def predict(self, X: Any) -> Array:
         """Return the class of each row."""

@@ -15,7 +15,7 @@ from discern.estimators.checks import class_weights
 from discern.estimators.linear.label_sets import TargetSolution, checked_sets, is_label_sets
 from discern.estimators.linear.prediction import LinearDecision
 from discern.estimators.rows import check_fitted
-from discern.learners.discriminants import gathered, linear_scores
+from discern.learners.discriminants import gathered, linear_blocks
 from discern.learners.ridge import (
     MOST_COLUMNS,
     NEARLY,
@@ -118,9 +118,12 @@ class RidgeClassifier(LinearDecision, ScatterClassifier):
 
     def decision_function(self, X: Any) -> Array:
         """Return the fitted target of each class, or label, for each row; of two classes, that of the second."""
+        return self._usual_decision(X) if self.__dict__.get("_label_sets") else super().decision_function(X)
+
+    def _usual_decision(self, X: Any) -> Array:
         check_fitted(self)
         X = self._validated(X, reset=False, finite=False)
-        scores = self._watched(linear_scores(X, np.atleast_2d(self.coef_), self.intercept_), X)
+        scores = self._watched(linear_blocks(X, np.atleast_2d(self.coef_), self.intercept_), X)
         if self.__dict__.get("_label_sets"):
             return np.concatenate([part for _, part in scores]) if X.shape[0] else np.empty((0, len(self.classes_)))
         return gathered(scores, X.shape[0], len(self.classes_))

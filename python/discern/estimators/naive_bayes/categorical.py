@@ -18,6 +18,7 @@ from discern.estimators.checks import refuse_huge, summable_weights
 from discern.estimators.naive_bayes.base import remaining
 from discern.estimators.naive_bayes.counts import CountingNB
 from discern.estimators.rows import checked_rows
+from discern.learners.linear import best_of_rows
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -143,6 +144,9 @@ class CategoricalNB(CountingNB):
         weights = np.concatenate([table.T.ravel() for table in self.feature_log_prob_])
         levels = self.n_categories_.tolist()
         return _native.category_scores(X, levels, weights, self.class_log_prior_, default_threads(), probabilities)
+
+    def _best(self, X: Array) -> Array:
+        return best_of_rows(self._joint(X))
 
     def _posterior(self, X: Array) -> Array:
         return self._joint(X, probabilities=True)
