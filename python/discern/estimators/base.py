@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, check_is_fitted, validate_data
 
 from discern.estimators.checks import LARGEST, numbered
+from discern.estimators.rows import checked_rows
 from discern.statistics.scatter import Scatter
 
 Array = NDArray[Any]
@@ -198,6 +199,8 @@ class ScatterClassifier(BaseClassifier):
     def _validated(self, X: Any, *y: Any, reset: bool, finite: bool = True) -> Any:
         sparse = "csr" if self._input_tags.get("sparse") else False
         kinds = [np.float64, np.float32]
+        if not y and not reset:
+            return checked_rows(self, X, dtype=kinds, accept_sparse=sparse, ensure_all_finite=finite)
         return validate_data(self, X, *y, reset=reset, dtype=kinds, accept_sparse=sparse, ensure_all_finite=finite)
 
     def _numbered(self, X: Any, y: Array, sample_weight: Any) -> tuple[Array, Array, Array | None]:

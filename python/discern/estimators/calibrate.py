@@ -15,9 +15,10 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, indexable, validate_data
+from sklearn.utils.validation import _check_sample_weight, has_fit_parameter, indexable, validate_data
 
 from discern.estimators.base import Array, BaseClassifier
+from discern.estimators.rows import check_fitted, checked_rows
 from discern.evaluation.calibration import METHODS, Calibration, calibrate
 from discern.evaluation.coupling import PairwiseCalibration, class_pairs
 
@@ -184,7 +185,7 @@ class CalibratedClassifier(MetaEstimatorMixin, BaseClassifier):
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self.calibration_(scores_of(self.estimator_, self._checked(X)))
 
     def predict(self, X: Any) -> Array:
@@ -193,9 +194,7 @@ class CalibratedClassifier(MetaEstimatorMixin, BaseClassifier):
         return np.asarray(self.classes_[chances.argmax(axis=1)])
 
     def _checked(self, X: Any) -> Any:
-        return validate_data(
-            self, X, accept_sparse=["csr", "csc", "coo"], dtype=None, ensure_all_finite=False, reset=False
-        )
+        return checked_rows(self, X, accept_sparse=["csr", "csc", "coo"], dtype=None, ensure_all_finite=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,9 +12,10 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_method_params, _check_y, check_is_fitted
+from sklearn.utils.validation import _check_method_params, _check_y
 
 from discern.estimators.base import BaseClassifier
+from discern.estimators.rows import check_fitted
 from discern.evaluation.decisions import ChosenThreshold, Decision, choose_threshold
 
 
@@ -122,25 +123,25 @@ class DecisionClassifier(MetaEstimatorMixin, BaseClassifier):
 
     def predict(self, X: Any) -> Any:
         """Decide on rows."""
-        check_is_fitted(self)
+        check_fitted(self, "decision_")
         return self.decision_(self.estimator_.predict_proba(X), self.classes_)
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classifier."""
-        check_is_fitted(self)
+        check_fitted(self, "decision_")
         return self.estimator_.predict_proba(X)
 
     @available_if(_inner_has("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> Any:
         """Return the log probabilities of the classifier."""
-        check_is_fitted(self)
+        check_fitted(self, "decision_")
         return self.estimator_.predict_log_proba(X)
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> Any:
         """Return the scores of the classifier."""
-        check_is_fitted(self)
+        check_fitted(self, "decision_")
         return self.estimator_.decision_function(X)
 
     def __sklearn_tags__(self) -> Any:

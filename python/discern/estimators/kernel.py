@@ -15,12 +15,13 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from discern.data.encode import is_sparse
 from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.calibrate import calibrated, calibrated_pairs
 from discern.estimators.checks import class_weights, refuse_huge
+from discern.estimators.rows import check_fitted, checked_rows
 from discern.evaluation.calibration import METHODS
 from discern.learners.kernels.machines import KERNELS, Kernel, SupportVectorSettings, fit_machines, pairs_of
 
@@ -251,11 +252,11 @@ class SVC(BaseClassifier):
 
     def _pairs(self, X: Any) -> Array:
         """Return the value of each pair of classes; a positive one is for the first."""
-        check_is_fitted(self)
+        check_fitted(self)
         if self._rows_of_fit is not None:
             X = self._called(X, self._rows_of_fit)
         else:
-            X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
+            X = checked_rows(self, X, dtype=np.float64, order="C", accept_sparse="csr")
         if self._kernel.name == "precomputed":
             return replace(self._machines, support=self._places).decide(X, None, self._kernel)
         support = self.support_vectors_
@@ -274,7 +275,7 @@ class SVC(BaseClassifier):
 
     def predict(self, X: Any) -> Array:
         """Return the class of each row: the one that wins most pairs, the first of those that win the same."""
-        check_is_fitted(self)
+        check_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         if self.break_ties and len(self.classes_) > 2:
@@ -295,7 +296,7 @@ class SVC(BaseClassifier):
     @available_if(_has_probability)
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row, from cross-fitted scores."""
-        check_is_fitted(self)
+        check_fitted(self)
         if self._calibration is None:
             raise NotFittedError("predict_proba is not available when fitted with probability=False")
         pairs = self._pairs(X)
@@ -316,7 +317,7 @@ class SVC(BaseClassifier):
     @property
     def n_support_(self) -> Array:
         """The number of support vectors of each class."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self._n_support
 
     @property
@@ -324,7 +325,7 @@ class SVC(BaseClassifier):
         """The weights w of each pair; only with a linear kernel."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
-        check_is_fitted(self)
+        check_fitted(self)
         lines, column, starts = [], 0, np.cumsum([0, *self._n_support])
         dual = self._machines.coefficients
         for first in range(len(self.classes_)):
@@ -352,7 +353,7 @@ class SVC(BaseClassifier):
         return self._no_sigmoids("probB_")
 
     def _no_sigmoids(self, name: str) -> Array:
-        check_is_fitted(self)
+        check_fitted(self)
         message = f"Attribute `{name}` was deprecated in scikit-learn 1.9 and is empty: use predict_proba"
         warnings.warn(message, FutureWarning, stacklevel=3)
         return np.empty(0)

@@ -14,9 +14,10 @@ from sklearn import neighbors as sklearn_neighbors
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from discern.estimators.base import NOTHING_LEFT
+from discern.estimators.rows import check_fitted, checked_rows
 from discern.learners.neighbors.votes import Neighbors, distance_weights, output_shares, vote_shares
 from discern.models.file import ModelFileError
 from discern.models.file import load as load_file
@@ -195,7 +196,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         return self
 
     def _check_own(self, wish: str) -> None:
-        check_is_fitted(self, "_fit_method")
+        check_fitted(self, "_fit_method", attributes="_fit_method")
         if self._fit_method != _NATIVE:
             raise ValueError(f"cannot {wish}: with this metric and algorithm the rows are kept by scikit-learn")
         if self.outputs_2d_:
@@ -208,12 +209,12 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
 
         Without queries, the neighbors of each row among the others.
         """
-        check_is_fitted(self, "_fit_method")
+        check_fitted(self, "_fit_method", attributes="_fit_method")
         if self._fit_method != _NATIVE:
             return super().kneighbors(X, n_neighbors, return_distance)
         count = self._checked_count(n_neighbors)
         if X is not None:
-            X = validate_data(self, X, accept_sparse="csr", reset=False, order="C")
+            X = checked_rows(self, X, accept_sparse="csr", order="C")
         self._check_enough(count, X)
         distances, places = self._known.nearest_others(count) if X is None else self._known.nearest(X, count)
         return (distances, places) if return_distance else places
@@ -237,12 +238,12 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
 
     def kneighbors_graph(self, X: Any = None, n_neighbors: Any = None, mode: str = "connectivity") -> Any:
         """Return the graph of neighbors as a sparse matrix."""
-        check_is_fitted(self, "_fit_method")
+        check_fitted(self, "_fit_method", attributes="_fit_method")
         return super().kneighbors_graph(X, self.n_neighbors_ if n_neighbors is None else n_neighbors, mode)
 
     def predict(self, X: Any) -> Array:
         """Return the class of each row."""
-        check_is_fitted(self, "_fit_method")
+        check_fitted(self, "_fit_method", attributes="_fit_method")
         if self._fit_method != _NATIVE:
             return np.asarray(super().predict(X))
         if self.outputs_2d_:
@@ -252,7 +253,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
 
     def predict_proba(self, X: Any) -> Any:
         """Return the share of the votes of each class for each row."""
-        check_is_fitted(self, "_fit_method")
+        check_fitted(self, "_fit_method", attributes="_fit_method")
         if self._fit_method != _NATIVE:
             return super().predict_proba(X)
         distances, places = self.kneighbors(X)

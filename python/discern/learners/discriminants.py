@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import discern._native as _native
+from discern.data.threads import default_threads
 from discern.learners.covariances import (
     CovarianceSettings,
     Spread,
@@ -134,12 +136,21 @@ class QuadraticDiscriminant:
 
     def scores(self, rows: Array) -> Iterator[tuple[slice, Array]]:
         """Return the scores of rows, block by block."""
+        if rows.shape[1] == 1 and np.isfinite(rows.sum()):
+            yield slice(0, len(rows)), self._scores_of_numbers(rows)
+            return
         distances = [_Distances(form, len(rows)) for form in self._forms]
         for block in blocks(len(rows), LINEAR_BLOCK):
             with np.errstate(all="ignore"):  # the caller looks for scores that are not finite
                 found = [part.of(rows[block]) for part in distances]
                 scores = self.levels - (found[0] if len(found) == 1 else np.hstack(found))
             yield block, scores
+
+    def _scores_of_numbers(self, rows: Array) -> Array:
+        """Return the scores of rows of one number: those of normal densities."""
+        scales = np.array([0.5 * np.sum(white.matrix**2) for white in self.whitenings])[:, None]
+        table, means = np.ascontiguousarray(rows, np.float64), np.ascontiguousarray(self.means)
+        return _native.normal_scores(table, means, scales, np.zeros_like(scales), self.levels, default_threads())
 
     @cached_property
     def _forms(self) -> list[_Form]:
@@ -237,7 +248,7 @@ def blocks(rows: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
 
 
-def linear_scores(rows: Array, coefficients: Array, intercepts: Array) -> Iterator[tuple[slice, Array]]:
+def linear_blocks(rows: Array, coefficients: Array, intercepts: Array) -> Iterator[tuple[slice, Array]]:
     """Return x·coef_k + intercept_k block by block; flat for a single function."""
     weights = np.ascontiguousarray(coefficients[0] if len(coefficients) == 1 else coefficients.T)
     size = max(LINEAR_BLOCK * 4 // max(len(coefficients), 4), 1 << 6)
@@ -248,6 +259,22 @@ def linear_scores(rows: Array, coefficients: Array, intercepts: Array) -> Iterat
             scores = (rows if block == slice(0, rows.shape[0]) else rows[block]) @ weights
             scores += intercepts
         yield block, scores
+
+
+def variates(rows: Array, center: Array | None, directions: Array) -> Array:
+    """Return rows, less a center, in some directions: block by block, so that no table of differences is built.
+
+    Examples
+    --------
+    >>> variates(np.array([[3.0, 1.0], [5.0, 2.0]]), np.array([1.0, 1.0]), np.array([[1.0], [2.0]])).tolist()
+    [[2.0], [6.0]]
+    """
+    found = np.empty((len(rows), directions.shape[1]), np.result_type(rows, directions))
+    size = max(LINEAR_BLOCK * 8 // max(rows.shape[1], 1), 64)
+    with np.errstate(all="ignore"):  # the caller looks for numbers that are not finite
+        for block in blocks(len(rows), size):
+            np.matmul(rows[block] if center is None else rows[block] - center, directions, out=found[block])
+    return found
 
 
 def _room(scores: Iterator[tuple[slice, Array]], shape: tuple[int, ...]) -> tuple[Array, Iterator[tuple[slice, Array]]]:

@@ -1,8 +1,10 @@
 //! Rows to the parameters of a model, by iterative solvers.
 
+mod block;
 pub mod descent;
 pub mod kernel;
 pub mod lasso;
+pub mod linear;
 pub mod logistic;
 pub mod margin;
 pub mod neighbors;

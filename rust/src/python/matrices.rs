@@ -33,7 +33,7 @@ enum Numbers<'py> {
 struct Sparse<'py>(Places<'py>, Places<'py>, Numbers<'py>);
 
 #[derive(FromPyObject)]
-enum Cells<'py> {
+pub(super) enum Cells<'py> {
     Double(PyReadonlyArray2<'py, f64>),
     Single(PyReadonlyArray2<'py, f32>),
     Long(PyReadonlyArray2<'py, i64>),

@@ -11,6 +11,7 @@ mod grid;
 mod json;
 mod kernel;
 mod lasso;
+mod linear;
 mod logistic;
 mod margin;
 mod matrices;
@@ -48,6 +49,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     vectors::register(module)?;
     weighting::register(module)?;
     lasso::register(module)?;
+    linear::register(module)?;
     logistic::register(module)?;
     streaming::register(module)?;
     perceptron::register(module)?;

@@ -123,7 +123,7 @@ pub(super) fn fill_scores<'py>(
 }
 
 /// Work on the rows of a table, portion by portion.
-fn on_portions<T: numpy::Element + Send>(
+pub(super) fn on_portions<T: numpy::Element + Send>(
     py: Python<'_>,
     table: &mut PyReadwriteArray2<'_, T>,
     threads: usize,

@@ -145,13 +145,22 @@ impl Normals<'_> {
 
     /// Write the scores of rows of `n_columns` numbers, one for each class; `heights` are those of [`Normals::heights`].
     pub fn score(&self, rows: &[f64], n_columns: usize, heights: &[f64], scores: &mut [f64]) {
-        let complete = dispatch(Distances {
-            normals: self,
-            heights,
-            n_columns,
-            rows,
-            scores: &mut *scores,
-        });
+        let scores_of_rows = &mut *scores;
+        let complete = match n_columns {
+            1 => dispatch(Densities {
+                normals: self,
+                heights,
+                numbers: rows,
+                scores: scores_of_rows,
+            }),
+            _ => dispatch(Distances {
+                normals: self,
+                heights,
+                n_columns,
+                rows,
+                scores: scores_of_rows,
+            }),
+        };
         if !complete {
             self.score_incomplete(rows, n_columns, scores);
         }
@@ -175,6 +184,33 @@ impl Normals<'_> {
     fn density(&self, value: f64, place: usize) -> f64 {
         let distance = value - self.means[place];
         self.levels[place] - distance * distance * self.scales[place]
+    }
+}
+
+/// Scores rows of one number as if none were missing; the output is whether no score is NaN.
+struct Densities<'a> {
+    normals: &'a Normals<'a>,
+    heights: &'a [f64],
+    numbers: &'a [f64],
+    scores: &'a mut [f64],
+}
+
+impl Kernel for Densities<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let (n_classes, mut complete) = (self.heights.len(), true);
+        let densities = self.normals.means.iter().zip(self.normals.scales).zip(self.heights);
+        for (class, ((mean, scale), height)) in densities.enumerate() {
+            let scores = self.scores.iter_mut().skip(class).step_by(n_classes);
+            for (score, number) in scores.zip(self.numbers) {
+                let distance = number - mean;
+                *score = height - distance * distance * scale;
+                complete &= !score.is_nan();
+            }
+        }
+        complete
     }
 }
 

@@ -11,11 +11,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from discern.estimators.base import Array, ProbabilityClassifier
 from discern.estimators.checks import numbered, refuse_unfit, row_weights
 from discern.estimators.linear.logistic import checked_n_classes
+from discern.estimators.rows import check_fitted, checked_rows
 from discern.learners.logistic.inference import (
     Posterior,
     best_prior_scale,
@@ -110,8 +111,8 @@ class BayesianLogisticRegression(ProbabilityClassifier):
             warnings.warn(f"{posterior.convergence}; increase max_iter", ConvergenceWarning, stacklevel=3)
 
     def _rows(self, X: Any) -> LabeledRows:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        check_fitted(self)
+        X = checked_rows(self, X, accept_sparse="csr", dtype=np.float64, order="C")
         nothing = np.zeros(X.shape[0], np.int32)
         return LabeledRows(X, nothing, len(self.classes_), None, bool(self.fit_intercept))
 
@@ -127,7 +128,7 @@ class BayesianLogisticRegression(ProbabilityClassifier):
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row."""
-        check_is_fitted(self)
+        check_fitted(self)
         if len(self.classes_) > 2 or self.predictive == "sampling":
             return super().predict(X)
         # The average of two classes is on the same side of a half as the best coefficients.

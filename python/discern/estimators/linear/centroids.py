@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discern.data.encode import is_sparse
 from discern.estimators.base import NOTHING_LEFT, Array, BaseClassifier, begin_merge
 from discern.estimators.checks import refuse_huge, row_weights
+from discern.estimators.rows import check_fitted, checked_rows
 from discern.learners.centers import Centers, KernelCenters
 from discern.learners.kernels.machines import Kernel
 
@@ -100,7 +101,8 @@ class BasicLinearClassifier(BaseClassifier):
         return merged._solve(parts[0] + parts[1], every)
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        checked = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, reset=reset)
+        rules: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
+        checked = validate_data(self, X, *y, reset=reset, **rules) if y or reset else checked_rows(self, X, **rules)
         refuse_huge(checked[0] if y else checked)
         return checked
 
@@ -157,7 +159,7 @@ class BasicLinearClassifier(BaseClassifier):
 
     def decision_function(self, X: Any) -> Array:
         """Return w·x − t for two classes; for more, the score φ(x)·c − ½‖c‖² of each, largest for the nearest."""
-        check_is_fitted(self)
+        check_fitted(self)
         scores = self._class_scores(self._validated(X, reset=False))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 

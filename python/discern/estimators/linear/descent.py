@@ -13,6 +13,7 @@ from discern.data.encode import is_sparse, native_table
 from discern.data.threads import default_threads
 from discern.estimators.base import Array
 from discern.estimators.checks import check_class_weight, squares_fit
+from discern.estimators.linear.prediction import LinearPrediction
 
 LOSSES = ("hinge", "squared_hinge", "log_loss", "modified_huber", "perceptron")
 RATES = ("constant", "optimal", "invscaling", "adaptive")
@@ -21,7 +22,7 @@ SPARSE_INTERCEPT_DECAY = 0.01
 LARGEST_SEED = np.iinfo(np.int32).max
 
 
-class SGDClassifier(sklearn_linear.SGDClassifier):
+class SGDClassifier(LinearPrediction, sklearn_linear.SGDClassifier):
     """Linear classification by stochastic gradient descent, as scikit-learn's ``SGDClassifier`` does, but faster.
 
     All parameters and attributes are scikit-learn's, and results are the same to rounding: rows come in the same order.

@@ -10,20 +10,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from discern.estimators.base import Array, ScatterClassifier
+from discern.estimators.linear.prediction import LinearDecision
+from discern.estimators.rows import check_fitted
 from discern.learners.covariances import CovarianceSettings, SingularCovarianceWarning
 from discern.learners.discriminants import (
     LinearDiscriminant,
     QuadraticDiscriminant,
     gathered,
-    linear_scores,
+    linear_blocks,
     log_probabilities,
     probabilities,
     solve_linear,
     solve_quadratic,
+    variates,
 )
 from discern.learners.wide.discriminants import WideLinear, solve_linear_wide
 from discern.statistics.scatter import Scatter
@@ -63,7 +66,7 @@ class _Discriminant(ScatterClassifier):
         return log_probabilities(scores, len(X), len(self.classes_))
 
     def _scores(self, X: Any) -> tuple[Array, Any]:
-        check_is_fitted(self)
+        check_fitted(self)
         X = self._validated(X, reset=False, finite=False)
         return X, self._watched(self._blocks(X), X)
 
@@ -112,7 +115,7 @@ def _tell(messages: Sequence[str | None]) -> None:
 
 
 @dataclass(eq=False, repr=False)
-class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Discriminant):
+class LinearDiscriminantAnalysis(LinearDecision, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Discriminant):
     """Linear discriminant analysis: normal densities with a common covariance.
 
     Parameters and attributes are scikit-learn's. What differs: the model comes from sums about pivots, so that
@@ -176,10 +179,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def transform(self, X: Any) -> Array:
         """Return the canonical variates: the rows in the directions in which the classes differ most."""
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        centered = X if self.solver == "eigen" else X - self.xbar_
-        return np.asarray(centered @ self.scalings_[:, : self._max_components])
+        check_fitted(self)
+        X = self._validated(X, reset=False, finite=False)
+        found = variates(X, None if self.solver == "eigen" else self.xbar_, self.scalings_[:, : self._max_components])
+        if not np.isfinite(found.sum()):
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        return found
 
     @property
     def _n_features_out(self) -> int:
@@ -232,8 +237,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             )
         return most if self.n_components is None else int(self.n_components)
 
+    def _rows_to_score(self, X: Any) -> Any:
+        return self._validated(X, reset=False, finite=False)
+
     def _blocks(self, X: Array) -> Any:
-        return linear_scores(X, self.coef_, self.intercept_)
+        return linear_blocks(X, self.coef_, self.intercept_)
 
 
 def _linear_attributes(model: LinearDiscriminant | WideLinear) -> dict[str, Any]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.linear_model._base import SparseCoefMixin
 
 from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.checks import class_weights, row_weights
+from discern.estimators.linear.prediction import LinearPrediction
+from discern.estimators.rows import check_fitted, checked_rows
 from discern.learners.logistic.lasso import Penalties
 from discern.learners.logistic.sums import probabilities, shares_of_rows
 
@@ -41,7 +42,7 @@ FAILURES = {
 """How scikit-learn's warnings begin, which filters look for; the solver is ours."""
 
 
-class BaseLogistic(LinearClassifierMixin, SparseCoefMixin, BaseClassifier):
+class BaseLogistic(LinearPrediction, SparseCoefMixin, BaseClassifier):
     """The base of logistic regressions: scikit-learn's parameters, and probabilities from scores."""
 
     _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
@@ -54,7 +55,7 @@ class BaseLogistic(LinearClassifierMixin, SparseCoefMixin, BaseClassifier):
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row."""
-        check_is_fitted(self)
+        check_fitted(self)
         if not hasattr(X, "tocsr") and isinstance(self.coef_, np.ndarray):
             return self._dense_shares(X)
         scores = self.decision_function(X)
@@ -62,10 +63,10 @@ class BaseLogistic(LinearClassifierMixin, SparseCoefMixin, BaseClassifier):
 
     def _dense_shares(self, X: Any) -> Array:
         """Return the probabilities of dense rows; look closer at the numbers only if a result is not one."""
-        checked = validate_data(self, X, ensure_all_finite=False, reset=False, dtype=KINDS)
+        checked = checked_rows(self, X, ensure_all_finite=False, dtype=KINDS)
         shares = shares_of_rows(checked, self._coefficients())
         if not np.isfinite(shares[:, 0].sum()):
-            validate_data(self, X, reset=False, dtype=KINDS)
+            checked_rows(self, X, dtype=KINDS)
         return shares.astype(np.result_type(checked, self.coef_), copy=False)
 
     def predict_log_proba(self, X: Any) -> Array:

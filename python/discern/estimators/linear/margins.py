@@ -9,22 +9,24 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+from sklearn.utils.validation import check_non_negative, validate_data
 
 from discern.data.encode import native_table
 from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.checks import class_weights, refuse_huge, row_weights
+from discern.estimators.linear.prediction import LinearPrediction
+from discern.estimators.rows import check_fitted, checked_rows
 from discern.learners.logistic.lasso import fit_lasso_margins
 from discern.learners.margins import Certificate, LinearMargins, MarginSettings, fit_margins
 from discern.learners.nbsvm import fit_nbsvm, indicators
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 
 
-class _LargeMargin(LinearClassifierMixin, BaseClassifier):
+class _LargeMargin(LinearPrediction, BaseClassifier):
     """The base of linear classifiers of large margin: checked labels and weights, and fitted attributes."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -287,11 +289,12 @@ class NBSVM(_LargeMargin):
         self._keep(found)
         return self
 
-    def decision_function(self, X: Any) -> Array:
-        """Return the score of each row: above 0 for the second of two classes, or one for each class."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
-        scores: Array = np.asarray(self._prepared(X) @ self.coef_.T) + self.intercept_
+    def _rows_to_score(self, X: Any) -> Any:
+        check_fitted(self)
+        return self._prepared(checked_rows(self, X, accept_sparse="csr"))
+
+    def _usual_decision(self, X: Any) -> Any:
+        scores: Array = np.asarray(self._rows_to_score(X) @ self.coef_.T) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def _prepared(self, X: Any) -> Any:

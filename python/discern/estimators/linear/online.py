@@ -11,11 +11,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from discern.data.encode import is_sparse
 from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.checks import classes_of, refuse_unfit, row_weights
+from discern.estimators.rows import check_fitted, checked_rows
+from discern.learners.linear import best_functions
 from discern.learners.perceptron import Lesson, OnlineSettings, Outcome, Rule, State, learn
 
 
@@ -151,9 +153,8 @@ class OnlineClassifier(BaseClassifier):
         return np.ones(len(self.classes_))
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        checked = validate_data(
-            self, X, *y, accept_sparse="csr", dtype=self._dtype, reset=reset, ensure_all_finite=False
-        )
+        rules: dict[str, Any] = {"accept_sparse": "csr", "dtype": self._dtype, "ensure_all_finite": False}
+        checked = validate_data(self, X, *y, reset=reset, **rules) if y or reset else checked_rows(self, X, **rules)
         if not (is_sparse(X) and self._checks_when_learning and y):
             refuse_unfit(checked[0] if y else checked, self)
         return checked
@@ -173,15 +174,23 @@ class OnlineClassifier(BaseClassifier):
 
     def decision_function(self, X: Any) -> Array:
         """Return the score of each class, or of the second of two."""
-        check_is_fitted(self)
+        check_fitted(self)
         scores = self._scores(self._validated(X, reset=False))
         return scores.ravel() if self._learners == 1 and len(self.classes_) == 2 else scores
+
+    def _rows_to_score(self, X: Any) -> Any:
+        """Return rows as they are multiplied with the coefficients; they need not have been looked through."""
+        return checked_rows(self, X, accept_sparse="csr", ensure_all_finite=False)
 
     def _scores(self, X: Any) -> Array:
         return np.asarray(X @ self.coef_.T + self.intercept_)
 
     def predict(self, X: Any) -> Array:
         """Return the class of each row: of two the second if the score is at least 0, of more the first of the best."""
+        rows = self._rows_to_score(X) if "coef_" in vars(self) and len(self.classes_) > 1 else None
+        best = None if rows is None else best_functions(rows, self.coef_, self.intercept_, at_zero=True)
+        if best is not None:
+            return np.asarray(self.classes_.take(best))
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.asarray(self.classes_[(scores >= 0).astype(np.int64)])

@@ -205,6 +205,9 @@ class Perceptron(OnlineClassifier):
         self.dual_coef_ = np.hstack([self.dual_coef_, lines[:, used]])
         self._count([outcome for _, outcome in learned])
 
+    def _rows_to_score(self, X: Any) -> Any:
+        return super()._rows_to_score(X) if self.kernel is None else None
+
     def _scores(self, X: Any) -> Array:
         if self.kernel is None:
             return super()._scores(X)

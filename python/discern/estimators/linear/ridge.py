@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from discern.estimators.base import Array, ScatterClassifier
 from discern.estimators.checks import class_weights
 from discern.estimators.linear.label_sets import TargetSolution, checked_sets, is_label_sets
-from discern.learners.discriminants import gathered, linear_scores
+from discern.estimators.linear.prediction import LinearDecision
+from discern.estimators.rows import check_fitted
+from discern.learners.discriminants import gathered, linear_blocks
 from discern.learners.ridge import (
     MOST_COLUMNS,
     NEARLY,
@@ -35,7 +37,7 @@ SOLVERS = {"auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs
 
 
 @dataclass(eq=False, repr=False)
-class RidgeClassifier(ScatterClassifier):
+class RidgeClassifier(LinearDecision, ScatterClassifier):
     """Least squares on targets of ±1 with a ridge penalty.
 
     Parameters and attributes are scikit-learn's. What differs: the model comes from the sums that
@@ -116,9 +118,12 @@ class RidgeClassifier(ScatterClassifier):
 
     def decision_function(self, X: Any) -> Array:
         """Return the fitted target of each class, or label, for each row; of two classes, that of the second."""
-        check_is_fitted(self)
+        return self._usual_decision(X) if self.__dict__.get("_label_sets") else super().decision_function(X)
+
+    def _usual_decision(self, X: Any) -> Array:
+        check_fitted(self)
         X = self._validated(X, reset=False, finite=False)
-        scores = self._watched(linear_scores(X, np.atleast_2d(self.coef_), self.intercept_), X)
+        scores = self._watched(linear_blocks(X, np.atleast_2d(self.coef_), self.intercept_), X)
         if self.__dict__.get("_label_sets"):
             return np.concatenate([part for _, part in scores]) if X.shape[0] else np.empty((0, len(self.classes_)))
         return gathered(scores, X.shape[0], len(self.classes_))
@@ -128,6 +133,9 @@ class RidgeClassifier(ScatterClassifier):
         if not self.__dict__.get("_label_sets"):
             return super().predict(X)
         return (self.decision_function(X) > 0).astype(np.int64)
+
+    def _rows_to_score(self, X: Any) -> Any:
+        return self._validated(X, reset=False, finite=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

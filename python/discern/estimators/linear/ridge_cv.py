@@ -12,12 +12,13 @@ from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.checks import numbered, refuse_unfit
 from discern.estimators.linear.label_sets import TargetSolution, checked_sets, is_label_sets, weights_of
 from discern.estimators.linear.ridge import RidgeClassifier, _attributes
+from discern.estimators.rows import check_fitted, checked_rows
 from discern.learners.ridge import (
     MOST_COLUMNS,
     Choice,
@@ -106,13 +107,13 @@ class RidgeClassifierCV(BaseClassifier):
 
     def decision_function(self, X: Any) -> Array:
         """Return the fitted target of each class, or label, for each row; of two classes, that of the second."""
-        check_is_fitted(self)
-        return self._model.decision_function(validate_data(self, X, accept_sparse="csr", reset=False))
+        check_fitted(self)
+        return self._model.decision_function(checked_rows(self, X, accept_sparse="csr"))
 
     def predict(self, X: Any) -> Array:
         """Return the class of each row, or its set of labels: a row of zeros and ones."""
-        check_is_fitted(self)
-        return self._model.predict(validate_data(self, X, accept_sparse="csr", reset=False))
+        check_fitted(self)
+        return self._model.predict(checked_rows(self, X, accept_sparse="csr"))
 
     # ------------------------------------------------------------------------------------------------- checks
 

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from discern.data.encode import each_column_once, is_sparse
 from discern.estimators.linear.online import OnlineClassifier
+from discern.estimators.rows import checked_rows
 from discern.learners.perceptron import BalancedWinnowRule, WinnowRule
 
 
@@ -42,6 +43,12 @@ class _Multiplying(OnlineClassifier):
         elif not np.isin(table.data if is_sparse(table) else table, (0.0, 1.0)).all():
             raise ValueError("Winnow takes features that are 0 or 1: set `binarize` to cut others")
         return (table, *rest) if y else table
+
+    def _rows_to_score(self, X: Any) -> Any:
+        rows = checked_rows(self, X, accept_sparse="csr")
+        if self.binarize is None or is_sparse(rows):
+            return self._validated(X, reset=False)
+        return np.greater(rows, self.binarize).view(np.uint8)
 
 
 def _cut(table: Any, threshold: float) -> Any:

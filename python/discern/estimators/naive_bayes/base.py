@@ -10,6 +10,7 @@ from discern.data.encode import EncodedLabels
 from discern.estimators.base import BELOW_ZERO, NOTHING_LEFT, Array, BaseClassifier
 from discern.estimators.checks import numbered
 from discern.learners.bayes import posterior
+from discern.learners.linear import best_of_rows
 
 
 class NaiveBayesClassifier(BaseClassifier):
@@ -23,8 +24,8 @@ class NaiveBayesClassifier(BaseClassifier):
 
     def predict(self, X: Any) -> Array:
         """Return the class of each row."""
-        joint = self.predict_joint_log_proba(X)
-        return np.asarray(self.classes_[joint.argmax(axis=1)])
+        best = self._best(self._rows(X))
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row."""
@@ -44,6 +45,10 @@ class NaiveBayesClassifier(BaseClassifier):
     def _joint(self, X: Any) -> Array:
         """Return log P(k) + log P(x|k) of rows that were checked."""
         raise TypeError("each event model has its own")
+
+    def _best(self, X: Any) -> Array:
+        """Return the number of the most probable class of rows that were checked."""
+        return best_of_rows(self._joint(X))
 
     def _posterior(self, X: Any) -> Array:
         return posterior(self._joint(X), in_place=True)

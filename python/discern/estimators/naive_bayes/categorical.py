@@ -17,6 +17,8 @@ from discern.estimators.base import Array, begin_merge
 from discern.estimators.checks import refuse_huge, summable_weights
 from discern.estimators.naive_bayes.base import remaining
 from discern.estimators.naive_bayes.counts import CountingNB
+from discern.estimators.rows import checked_rows
+from discern.learners.linear import best_of_rows
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -45,6 +47,8 @@ class CategoricalNB(CountingNB):
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
         if isinstance(X, np.ndarray) and X.dtype.kind == "f":
             refuse_huge(X, most=2.0**53)  # what is no longer a whole number is no category
+        if not y and not reset:
+            return checked_rows(self, X, dtype="int")
         return validate_data(self, X, *y, dtype="int", reset=reset)
 
     def _grow(self, classes: Array, features: int) -> None:
@@ -140,6 +144,9 @@ class CategoricalNB(CountingNB):
         weights = np.concatenate([table.T.ravel() for table in self.feature_log_prob_])
         levels = self.n_categories_.tolist()
         return _native.category_scores(X, levels, weights, self.class_log_prior_, default_threads(), probabilities)
+
+    def _best(self, X: Array) -> Array:
+        return best_of_rows(self._joint(X))
 
     def _posterior(self, X: Array) -> Array:
         return self._joint(X, probabilities=True)

@@ -16,6 +16,7 @@ from discern.data.encode import EncodedLabels, is_sparse
 from discern.estimators.base import Array, begin_merge
 from discern.estimators.checks import numbered, refuse_huge, summable_weights
 from discern.estimators.naive_bayes.base import NaiveBayesClassifier, remaining
+from discern.estimators.rows import check_fitted, checked_rows
 from discern.learners.bayes import (
     Margins,
     bernoulli_probability,
@@ -24,6 +25,7 @@ from discern.learners.bayes import (
     log_odds,
     multinomial_weight,
 )
+from discern.learners.linear import best_functions, linear_scores
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 from discern.statistics.by_class import add_by_class, scores_of_rows
 
@@ -110,20 +112,28 @@ class CountingNB(NaiveBayesClassifier):
     # ------------------------------------------------------------------------------------------------ sums
 
     def _rows(self, X: Any) -> Any:
-        check_is_fitted(self)
+        check_fitted(self)
         X = self._validated(X, reset=False)
         self._check_counts(X)
         return X
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
+        if not y and not reset:
+            return checked_rows(self, X, accept_sparse=["csr", "csc"])
         return validate_data(self, X, *y, accept_sparse=["csr", "csc"], reset=reset)
 
     def _check_counts(self, X: Any) -> None:
-        check_non_negative(X, f"{type(self).__name__} (input X)")
+        values = X.data if is_sparse(X) else X
+        if not (type(values) is np.ndarray and values.size and values.min() >= 0):
+            check_non_negative(X, f"{type(self).__name__} (input X)")
 
     def _threshold(self) -> float | None:
         """Return above which number a number counts as one; None if it counts as it is."""
         return None
+
+    def _counted_rows(self, X: Any) -> Any:
+        """Return rows to decide about as they are counted."""
+        return X
 
     def _grow(self, classes: Array, features: int) -> None:
         """Make room for more classes, keeping what was counted."""
@@ -248,8 +258,18 @@ class CountingNB(NaiveBayesClassifier):
         """Return the score of a row of zeros."""
         return self.class_log_prior_
 
+    def _best(self, X: Any) -> Array:
+        best = None
+        if len(self.classes_) > 1:
+            best = best_functions(self._counted_rows(X), self._weights(), self._offsets())
+        return super()._best(X) if best is None else best
+
     def _joint(self, X: Any) -> Array:
-        return scores_of_rows(X, np.ascontiguousarray(self._weights().T, np.float64), self._offsets())
+        rows = self._counted_rows(X)
+        scores = None if is_sparse(rows) else linear_scores(rows, self._weights(), self._offsets())
+        if scores is not None:
+            return scores
+        return scores_of_rows(rows, np.ascontiguousarray(self._weights().T, np.float64), self._offsets())
 
 
 def _by_term(weights: Array) -> Array:
@@ -388,17 +408,9 @@ class BernoulliNB(CountingNB):
     def _offsets(self) -> Array:
         return np.asarray(self._absent + self.class_log_prior_)
 
-    def _joint(self, X: Any) -> Array:
+    def _counted_rows(self, X: Any) -> Any:
         if self.binarize is None:
-            return super()._joint(X)
+            return X
         if is_sparse(X):
-            present = type(X)((X.data > self.binarize, X.indices, X.indptr), shape=X.shape)
-            return super()._joint(present)
-        scores, step = np.empty((len(X), len(self.classes_))), max(_BLOCK // max(X.shape[1], 1), 1)
-        block = np.empty((min(step, len(X)), X.shape[1]))
-        for start in range(0, len(X), step):
-            rows = X[start : start + step]
-            present = np.greater(rows, self.binarize, out=block[: len(rows)])
-            np.matmul(present, self._odds.T, out=scores[start : start + len(rows)])
-        scores += self._offsets()
-        return scores
+            return type(X)((X.data > self.binarize, X.indices, X.indptr), shape=X.shape)
+        return np.greater(X, self.binarize).view(np.uint8)

@@ -16,6 +16,7 @@ from discern.data.threads import default_threads
 from discern.estimators.base import Array, begin_merge
 from discern.estimators.checks import numbered, refuse_huge, summable_weights
 from discern.estimators.naive_bayes.base import NaiveBayesClassifier, remaining
+from discern.estimators.rows import check_fitted, checked_rows
 from discern.statistics.moments import Moments
 
 
@@ -88,8 +89,8 @@ class GaussianNB(NaiveBayesClassifier):
         return merged
 
     def _rows(self, X: Any) -> Array:
-        check_is_fitted(self)
-        return np.ascontiguousarray(validate_data(self, X, reset=False, dtype=np.float64))
+        check_fitted(self)
+        return np.ascontiguousarray(checked_rows(self, X, dtype=np.float64))
 
     def _joint(self, X: Array, probabilities: bool = False) -> Array:
         scales = 0.5 / self.var_

@@ -68,7 +68,8 @@ class NativeTerms:
         if vectorizer.analyzer != "word" or vectorizer.tokenizer is not None:
             return None
         stop_words = tuple(vectorizer.get_stop_words() or ())
-        if stop_words:  # scikit-learn's warning about stop words that the tokenizer would cut
+        checked = getattr(vectorizer, "_stop_words_id", None) == id(vectorizer.stop_words)
+        if stop_words and not checked:  # scikit-learn's warning about stop words that the tokenizer would cut
             preprocess, tokenize = vectorizer.build_preprocessor(), vectorizer.build_tokenizer()
             vectorizer._check_stop_words_consistency(frozenset(stop_words), preprocess, tokenize)
         common: dict[str, Any] = {"lowercase": lowercase, "ngrams": ngrams, "stop_words": stop_words}

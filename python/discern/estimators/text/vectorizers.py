@@ -109,10 +109,10 @@ class CountVectorizer(NativeTerms, sklearn_text.CountVectorizer):
         return "_terms" in self.__dict__ or "_vocabulary" in self.__dict__
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_lookup"}
+        return {name: value for name, value in super().__getstate__().items() if name not in ("_lookup", "_in_order")}
 
     def _forget_terms(self, but_vocabulary: bool = False) -> None:
-        for name in ("_terms", "_lookup", *([] if but_vocabulary else ["_vocabulary"])):
+        for name in ("_terms", "_lookup", "_in_order", *([] if but_vocabulary else ["_vocabulary"])):
             self.__dict__.pop(name, None)
 
     def _count_fixed(self, raw_documents: Iterable[Any]) -> Any:
@@ -120,7 +120,7 @@ class CountVectorizer(NativeTerms, sklearn_text.CountVectorizer):
         vocabulary, columns = self._sorted_vocabulary(settings)
         rows, _ = vocabulary.rows(documents, default_threads())
         matrix = self._matrix(rows, len(rows.starts) - 1, len(columns))
-        if not np.array_equal(columns, np.arange(len(columns))):
+        if not self._in_order:
             matrix.indices = columns.astype(matrix.indices.dtype)[matrix.indices]
             _check_columns(matrix.indices, len(columns))
         return matrix
@@ -131,7 +131,7 @@ class CountVectorizer(NativeTerms, sklearn_text.CountVectorizer):
             self._forget_terms(but_vocabulary=True)
             self._vocabulary.edited = False
         known = self.__dict__.get("_lookup")
-        if known is not None and known[0] == settings:
+        if known is not None and (known[0] is settings or known[0] == settings):
             return known[1], known[2]
         if "_terms" in self.__dict__:
             terms, columns = self._terms, np.arange(len(self._terms))
@@ -141,6 +141,7 @@ class CountVectorizer(NativeTerms, sklearn_text.CountVectorizer):
             columns = np.array([self.vocabulary_[name] for name in names], np.int64)
         vocabulary = _native.Vocabulary(settings.native, terms.offsets, np.ascontiguousarray(terms.data))
         self._lookup = (settings, vocabulary, columns)
+        self._in_order = np.array_equal(columns, np.arange(len(columns)))
         return vocabulary, columns
 
     def _matrix(self, rows: _native.Rows, n_rows: int, n_columns: int) -> Any:

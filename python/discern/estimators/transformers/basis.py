@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from discern.estimators.checks import refuse_huge
+from discern.estimators.rows import check_fitted, checked_rows
 from discern.learners.basis import (
     fitting_width,
     gaussian_features,
@@ -64,8 +65,8 @@ class QuadraticFeatures(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Array:
         """Return the columns and those made of them."""
-        check_is_fitted(self)
-        return quadratic_features(validate_data(self, X, reset=False, dtype=np.float64), self.products, self.squares)
+        check_fitted(self)
+        return quadratic_features(checked_rows(self, X, dtype=np.float64), self.products, self.squares)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Name the columns after those they are made of."""
@@ -128,8 +129,8 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def transform(self, X: Any) -> Array:
         """Return the height of each bump at each row."""
-        check_is_fitted(self)
-        return gaussian_features(validate_data(self, X, reset=False, dtype=np.float64), self.centers_, self.width_)
+        check_fitted(self)
+        return gaussian_features(checked_rows(self, X, dtype=np.float64), self.centers_, self.width_)
 
     @property
     def _n_features_out(self) -> int:

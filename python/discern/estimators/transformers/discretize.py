@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_array, check
 
 from discern.data.bins import MISSING, STRATEGIES, assign_columns, edges, from_one_hot, one_hot
 from discern.estimators.checks import numbered, summable_weights
+from discern.estimators.rows import check_fitted, checked_rows
 
 Array = NDArray[Any]
 
@@ -88,8 +89,8 @@ class Discretizer(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """Return the bin of each number, encoded."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        check_fitted(self)
+        X = checked_rows(self, X, dtype=np.float64, ensure_all_finite=False)
         codes = assign_columns(X, list(self.bin_edges_))
         if self.missing == "code":
             codes = np.where(codes == MISSING, self.n_bins_, codes)

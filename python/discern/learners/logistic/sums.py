@@ -11,6 +11,7 @@ from scipy.special import expit
 
 import discern._native as _native
 from discern.data.threads import default_threads
+from discern.learners.linear import MOST_FUNCTIONS, linear_scores
 from discern.learners.logistic.curvature import Curvature, shares_of
 from discern.learners.logistic.rows import BLOCK_NUMBERS, LabeledRows, multipliable
 
@@ -212,6 +213,13 @@ def shares_of_rows(table: Array, coefficients: Array) -> Array:
     """
     if len(coefficients) == 1 and _is_native(table):
         return pair_probabilities(table, coefficients)
+    scores = (
+        linear_scores(table, coefficients[:, :-1], coefficients[:, -1]) if len(coefficients) <= MOST_FUNCTIONS else None
+    )
+    if scores is not None:
+        shares = np.column_stack([np.zeros(len(table)), scores]) if len(coefficients) == 1 else scores
+        _native.to_probabilities(shares, default_threads())
+        return shares
     weights, outputs = np.ascontiguousarray(coefficients[:, :-1].T), len(coefficients)
     result = np.empty((len(table), max(outputs, 2)))
     size = max(BLOCK_NUMBERS // max(table.shape[1], outputs), 64)

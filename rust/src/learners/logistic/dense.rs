@@ -1,6 +1,6 @@
 //! Logistic regression on dense rows: loss, gradient and Hessian at given coefficients, and probabilities.
 
-use super::block::{BLOCK, Block, LANES, Vector, add_four, summed, total, vector_at};
+use crate::learners::block::{BLOCK, Block, LANES, Vector, add_four, summed, total, vector_at};
 use crate::system::vector::vectorized;
 use crate::tables::posterior::exp_of_moderate;
 

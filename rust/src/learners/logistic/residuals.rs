@@ -1,6 +1,6 @@
 //! Logistic regression from the scores of rows, which are laid out output by output: loss and residuals.
 
-use super::block::{BLOCK, LANES, Vector, total};
+use crate::learners::block::{BLOCK, LANES, Vector, total};
 use crate::system::vector::vectorized;
 use crate::tables::posterior::exp_of_moderate;
 

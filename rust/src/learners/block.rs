@@ -49,6 +49,17 @@ impl Block {
     /// Take up to [`BLOCK`] rows and compute their scores; the scores of missing rows are 0.
     #[inline(always)]
     pub(super) fn take(&mut self, rows: &[f64], coefficients: &[Vector]) {
+        self.score::<true>(rows, coefficients);
+    }
+
+    /// Compute the scores of the rows that were taken last at other coefficients.
+    #[inline(always)]
+    pub(super) fn take_again(&mut self, rows: &[f64], coefficients: &[Vector]) {
+        self.score::<false>(rows, coefficients);
+    }
+
+    #[inline(always)]
+    fn score<const NEW: bool>(&mut self, rows: &[f64], coefficients: &[Vector]) {
         let (whole, end) = coefficients.split_at(self.n_columns / LANES);
         let mut all = [0.0; BLOCK];
         for (group, scores) in all.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
@@ -61,8 +72,9 @@ impl Block {
                 for (x, w) in numbers.as_chunks::<LANES>().0.iter().zip(whole) {
                     *partial = multiplied(*partial, *x, *w);
                 }
-                let rest = &rows[row * self.n_columns + whole.len() * LANES..];
-                self.lasts[row] = self.last(rest);
+                if NEW {
+                    self.lasts[row] = self.last(&rows[row * self.n_columns + whole.len() * LANES..]);
+                }
                 *partial = multiplied(*partial, self.lasts[row], end[0]);
             }
             *scores = totals(&partials);
