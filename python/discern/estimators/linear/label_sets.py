@@ -52,7 +52,7 @@ class TargetSolution:
         scatter = Scatter.of(self.table, numbers.ravel(), len(sets), self.weights, pooled=True)
         return normal_equations(scatter, None, self.model.fit_intercept, sets)
 
-    def solved(self) -> tuple[Array, Array, Choice, int]:
+    def solved(self) -> tuple[Array, Array, Choice, Any]:
         """Return weights, a column a target, intercepts, the penalty, and the number of steps."""
         model, alpha = self.model, self.model.alpha
         if self.table.shape[1] > MOST_COLUMNS:
