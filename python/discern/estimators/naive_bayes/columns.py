@@ -163,8 +163,9 @@ def _label(number: int) -> str:
 
 
 def _labeled(parts: list[Batch], numbers: Any) -> Iterator[Batch]:
-    start = 0
+    start, numbers = 0, np.asarray(numbers)
+    names = np.array([_label(number) for number in range(int(numbers.max(initial=-1)) + 1)], object)
     for part in parts:
-        own = [_label(number) for number in numbers[start : start + part.rows].tolist()]
+        own = names[numbers[start : start + part.rows]].tolist()
         yield replace(part, columns={**part.columns, LABEL: own})
         start += part.rows

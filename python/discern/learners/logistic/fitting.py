@@ -173,9 +173,9 @@ def _with_existence(rows: LabeledRows, penalty: Array, found: Fit) -> Fit:
     separation = _separation(rows, found) if PenalizedLoss(rows, penalty).is_separating(found.loss) else None
     if separation is not None:
         return replace(found, separation=separation)
+    if found.convergence.converged and not rows.sparse and classes_overlap(rows, found.coefficients):
+        return found
     if found.hessian is None:
-        if found.convergence.converged and not rows.sparse and classes_overlap(rows, found.coefficients):
-            return found
         found = replace(found, hessian=PenalizedLoss(rows, penalty).at(found.coefficients).hessian)
     assert found.hessian is not None
     inverse = Inverse.of(found.hessian, rows.outputs)

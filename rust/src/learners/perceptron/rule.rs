@@ -112,11 +112,11 @@ impl<'a> Learner<'a> {
                 scores.for_each(|(score, value)| *score += step * value);
             }
             Rule::Winnow { factor, .. } => {
-                let factor = factor.powf(sign * part);
+                let factor = power(*factor, sign * part);
                 multiply_present(vector, &mut state.weights, factor);
             }
             Rule::BalancedWinnow { factor, fit_bias, .. } => {
-                let factor = factor.powf(sign * part);
+                let factor = power(*factor, sign * part);
                 multiply_present(vector, &mut state.weights, factor);
                 multiply_present(vector, &mut state.second, 1.0 / factor);
                 if *fit_bias {
@@ -173,7 +173,7 @@ impl<'a> Learner<'a> {
 }
 
 /// Sums at once: a single one would wait for each addition.
-const LANES: usize = 8;
+const LANES: usize = 4;
 
 /// Sum the weights of the features that are present, or what they are more than others.
 ///
@@ -206,18 +206,43 @@ fn present<const DIFFERENCES: bool>(vector: Vector<'_>, weights: &[f64], others:
             }
         }
         Vector::Sparse(columns, values) => {
-            for (place, (&column, &value)) in columns.iter().zip(values).enumerate() {
+            let whole = columns.len() / LANES * LANES;
+            let chunks = columns.as_chunks::<LANES>().0.iter().zip(values.as_chunks::<LANES>().0);
+            for (columns, values) in chunks {
+                for lane in 0..LANES {
+                    let column = columns[lane] as usize;
+                    let weight = if DIFFERENCES {
+                        weights[column] - others[column]
+                    } else {
+                        weights[column]
+                    };
+                    sums[lane] += if values[lane] != 0.0 { weight } else { 0.0 };
+                }
+            }
+            for (&column, &value) in columns[whole..].iter().zip(&values[whole..]) {
                 let column = column as usize;
                 let weight = if DIFFERENCES {
                     weights[column] - others[column]
                 } else {
                     weights[column]
                 };
-                sums[place % LANES] += if value != 0.0 { weight } else { 0.0 };
+                sums[0] += if value != 0.0 { weight } else { 0.0 };
             }
         }
     }
-    ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
+}
+
+/// The factor to a power that is nearly always 1 or −1.
+#[inline(always)]
+fn power(factor: f64, exponent: f64) -> f64 {
+    if exponent == 1.0 {
+        factor
+    } else if exponent == -1.0 {
+        1.0 / factor
+    } else {
+        factor.powf(exponent)
+    }
 }
 
 /// Multiply the weights of the features that are present.
