@@ -136,6 +136,20 @@ def test_more_columns_than_products_can_be_summed_of(monkeypatch):
         RIDGE("auto").fit(X, y)
 
 
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"fit_intercept": False}], ids=str)
+def test_few_sparse_rows_of_very_many_columns(options):
+    random = np.random.default_rng(4)
+    X = scipy.sparse.random_array((600, 40_000), density=0.0002, rng=random, format="csr")
+    y, weights = random.integers(0, 3, 600), random.integers(0, 3, 600)
+    model = RIDGE(tol=1e-8, **options).fit(X, y, weights)
+    assert model.solver_ == "sparse_cg"  # faster than a factor of the products of the rows
+    exact = RIDGE(max_iter=1000, **options).fit(X, y, weights)
+    assert exact.solver_ == "cholesky"
+    np.testing.assert_allclose(model.coef_, exact.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(model.intercept_, exact.intercept_, rtol=1e-6, atol=1e-9)
+    assert model.n_iter_.shape == (3,)
+
+
 def test_a_column_twice_has_the_shortest_solution():
     X, y = problem(6, classes=2)
     twice = RIDGE(0.0).fit(np.column_stack([X, X[:, 0]]), y)

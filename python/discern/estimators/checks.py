@@ -53,16 +53,21 @@ def _values(X: Any) -> Any:
 
 
 def _squares_fit(values: Any) -> bool:
-    """Return whether 64-bit numbers are surely finite and none is huge, in one pass over them.
+    """Return whether numbers are surely finite and none is huge, in one pass over them.
 
     Examples
     --------
     >>> _squares_fit(np.array([[1.0, -2.0]])), _squares_fit(np.array([np.nan])), _squares_fit(np.array([1e80]))
     (True, False, False)
     """
+    if values.dtype.kind in "biu":
+        return True
     if values.dtype == np.float32:  # no finite one is huge
         with np.errstate(all="ignore"):
-            return bool(np.isfinite(values.sum(dtype=np.float64)))
+            flat = values.ravel(order="K") if values.flags.forc else None
+            return (flat is not None and bool(np.isfinite(np.dot(flat, flat)))) or bool(
+                np.isfinite(values.sum(dtype=np.float64))
+            )
     if values.dtype != np.float64 or not values.flags.forc:
         return False
     flat = values.ravel(order="K")

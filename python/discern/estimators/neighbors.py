@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from discern.data.encode import encode_labels
 from discern.estimators.base import NOTHING_LEFT
 from discern.estimators.rows import check_fitted, checked_rows
 from discern.learners.neighbors.votes import Neighbors, distance_weights, output_shares, vote_shares
@@ -96,8 +97,9 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         check_classification_targets(y)
         if y.ndim == 2:
             return self._fit_outputs(metric, X, y)
-        self.classes_, classes = np.unique(y, return_inverse=True)
-        return self._keep(Neighbors.of(metric, X, classes))
+        labels = encode_labels(y)
+        self.classes_ = labels.distinct
+        return self._keep(Neighbors.of(metric, X, labels.numbers))
 
     def _fit_outputs(self, metric: str, X: Any, y: Array) -> Self:
         """Keep the rows, with the number of the set of each among the distinct sets of several outputs."""
@@ -168,10 +170,12 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             metric: str | None = "euclidean"
         else:
             metric = own.get(self.metric) if isinstance(self.metric, str) else None
-        dense = not scipy.sparse.issparse(X)
-        fits = {"cosine": True, "euclidean": dense, "hamming": dense and bool(np.all((X == 0) | (X == 1)))}
-        plain = self.algorithm in ("auto", "brute") and not self.metric_params
-        return metric if metric is not None and plain and fits[metric] else None
+        if metric is None or self.algorithm not in ("auto", "brute") or self.metric_params:
+            return None
+        fits = metric == "cosine" or not scipy.sparse.issparse(X)
+        if metric == "hamming":
+            fits = fits and bool(np.all((X == 0) | (X == 1)))
+        return metric if fits else None
 
     def _fit_elsewhere(self, X: Any, y: Any) -> Self:
         if self.n_neighbors == "auto":

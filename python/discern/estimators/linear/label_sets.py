@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import assert_all_finite, validate_data
 
 from discern.estimators.base import Array
-from discern.estimators.checks import check_class_weight, summable_weights
+from discern.estimators.checks import check_class_weight, numbered, summable_weights
 from discern.learners.ridge import (
     MOST_COLUMNS,
     Choice,
@@ -39,7 +39,7 @@ class TargetSolution:
     """The targets of rows, and the weights found for them."""
 
     def __init__(self, model: Any, X: Any, aims: Array, sample_weight: Any, class_labels: Any) -> None:
-        self.model, self.table, self.aims = model, X, aims
+        self.model, self.table, self.aims, self.labels = model, X, aims, class_labels
         self.weights = weights_of(model, X, sample_weight, class_labels)
 
     def rows(self) -> TargetRows:
@@ -48,11 +48,18 @@ class TargetSolution:
 
     def normal(self) -> Any:
         """Return the normal equations, from sums over the rows of each distinct set."""
-        sets, numbers = np.unique(self.aims, axis=0, return_inverse=True)
+        if np.ndim(self.labels) == 1:
+            labels = numbered(self.labels)
+            numbers: Array = labels.numbers
+            places = np.zeros(len(labels.distinct), np.intp)
+            places[numbers] = np.arange(len(numbers))
+            sets = self.aims[places]
+        else:
+            sets, numbers = np.unique(self.aims, axis=0, return_inverse=True)
         scatter = Scatter.of(self.table, numbers.ravel(), len(sets), self.weights, pooled=True)
         return normal_equations(scatter, None, self.model.fit_intercept, sets)
 
-    def solved(self) -> tuple[Array, Array, Choice, int]:
+    def solved(self) -> tuple[Array, Array, Choice, Any]:
         """Return weights, a column a target, intercepts, the penalty, and the number of steps."""
         model, alpha = self.model, self.model.alpha
         if self.table.shape[1] > MOST_COLUMNS:

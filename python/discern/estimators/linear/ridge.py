@@ -27,12 +27,15 @@ from discern.learners.ridge import (
     solve,
     solve_positive,
     solve_rows,
+    steps_of_a_factor,
 )
 from discern.learners.wide.ridge import solve_ridge_wide
 from discern.statistics.scatter import Scatter
 
 MOST_ROWS = 1 << 11
 """Up to this many rows, with more columns than can be summed, are solved directly, too."""
+FEWEST_STEPS = 8
+"""Where fewer steps of conjugate gradients than this take the time of the direct solution, they are not tried."""
 SOLVERS = {"auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
 
 
@@ -167,20 +170,36 @@ class RidgeClassifier(LinearDecision, ScatterClassifier):
             if iterated and self._learn_wide(X, classes, numbers, weights):
                 return None
             return super()._learn(X, classes, numbers, weights)
-        if X.shape[0] < min(X.shape[1], MOST_ROWS) and self._learn_wide(X, classes, numbers, weights):
-            del self._kept_rows
+        if X.shape[0] < min(X.shape[1], MOST_ROWS) and self._learn_very_wide(X, classes, numbers, weights):
             return None
         if self.positive or not isinstance(self.alpha, Real):
             raise ValueError(
                 f"there are {X.shape[1]:,} columns: only up to {MOST_COLUMNS:,}, alpha can be chosen or given for each "
                 "target and weights be kept positive; select columns first, or pass one number for alpha"
             )
+        self._iterate(X, classes, numbers, weights, self.max_iter)
+
+    def _learn_very_wide(self, X: Any, classes: Array, numbers: Array, weights: Array | None) -> bool:
+        """Learn from few rows of more columns than sums are kept of: by conjugate gradients, or if slower, exactly."""
+        most = steps_of_a_factor(X, 1 if len(classes) == 2 else len(classes))
+        is_plain = not self.positive and isinstance(self.alpha, Real) and float(self.alpha) > 0
+        may_iterate = is_plain and self.max_iter is None and most >= FEWEST_STEPS
+        if may_iterate and self._iterate(X, classes, numbers, weights, most) < most:
+            return True
+        if not self._learn_wide(X, classes, numbers, weights):
+            return False
+        del self._kept_rows
+        return True
+
+    def _iterate(self, X: Any, classes: Array, numbers: Array, weights: Array | None, most: int | None) -> int:
+        """Learn by conjugate gradients, with at most ``most`` steps for each target; return the most that one took."""
         rows = TargetRows.of(X, numbers, weights, self._factors(classes, np.bincount(numbers, minlength=len(classes))))
-        found, intercepts, steps = solve_rows(rows, float(self.alpha), self.fit_intercept, self.tol, self.max_iter)
+        found, intercepts, steps = solve_rows(rows, float(self.alpha), self.fit_intercept, self.tol, most)
         self.__dict__.pop("_kept_sums", None)
         self.__dict__.pop("_kept_rows", None)
         self.classes_ = classes
         self._take(_attributes(found, intercepts, Choice(self.alpha, np.nan), steps, "sparse_cg"), (X,))
+        return int(steps.max())
 
     def _is_iterated(self, X: Any, targets: int) -> bool:
         return isinstance(self.alpha, Real) and float(self.alpha) > 0 and is_iterated(X, targets)
@@ -226,7 +245,7 @@ class RidgeClassifier(LinearDecision, ScatterClassifier):
         return _attributes(found, normal.intercepts(found), choice, 1, "cholesky")
 
 
-def _attributes(found: Array, intercepts: Array, choice: Choice, steps: int, solver: str) -> dict[str, Any]:
+def _attributes(found: Array, intercepts: Array, choice: Choice, steps: Any, solver: str) -> dict[str, Any]:
     """Name what was found; as in scikit-learn, a single target has flat weights."""
     single = found.shape[1] == 1
     return {

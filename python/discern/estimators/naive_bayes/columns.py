@@ -165,6 +165,7 @@ def _label(number: int) -> str:
 def _labeled(parts: list[Batch], numbers: Any) -> Iterator[Batch]:
     import pyarrow as pa
 
+    numbers = np.asarray(numbers)
     names, start = pa.array([_label(number) for number in range(int(numbers.max(initial=-1)) + 1)], pa.string()), 0
     for part in parts:
         own = names.take(pa.array(numbers[start : start + part.rows]))

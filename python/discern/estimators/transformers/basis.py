@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from discern.estimators.checks import refuse_huge
+from discern.estimators.checks import refuse_huge, refuse_unfit
 from discern.estimators.rows import check_fitted, checked_rows
 from discern.learners.basis import (
     fitting_width,
@@ -60,7 +60,7 @@ class QuadraticFeatures(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn how many columns there are and what they are called."""
         self._validate_params()
-        refuse_huge(validate_data(self, X, dtype=np.float64))
+        refuse_unfit(validate_data(self, X, ensure_all_finite=False), self)
         return self
 
     def transform(self, X: Any) -> Array:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discern.learners.logistic.lasso import Penalties, logistic_loss, minimize_lasso
 from discern.learners.logistic.narrow import NarrowRows
 from discern.learners.logistic.objective import PenalizedLoss
+from discern.learners.logistic.overlap import classes_overlap
 from discern.learners.logistic.rows import LabeledRows, dense_table, dependent_columns
 from discern.learners.logistic.separation import Separation, find_separation
 from discern.learners.logistic.solvers import SOLVERS, Convergence, Fit, choose_solver
@@ -21,8 +22,6 @@ Array = NDArray[Any]
 
 DENSE = 0.2
 """A sparse table of which this share or more is there is fitted as a dense one."""
-SOME_PER_COLUMN = 4
-"""Rows for each column whose Hessian may prove that a maximum exists."""
 FAR = 100.0
 """Columns whose mean is more standard deviations than this from zero are centered first."""
 
@@ -174,9 +173,9 @@ def _with_existence(rows: LabeledRows, penalty: Array, found: Fit) -> Fit:
     separation = _separation(rows, found) if PenalizedLoss(rows, penalty).is_separating(found.loss) else None
     if separation is not None:
         return replace(found, separation=separation)
+    if found.convergence.converged and not rows.sparse and classes_overlap(rows, found.coefficients):
+        return found
     if found.hessian is None:
-        if found.convergence.converged and _exists_by_some(rows, found):
-            return found
         found = replace(found, hessian=PenalizedLoss(rows, penalty).at(found.coefficients).hessian)
     assert found.hessian is not None
     inverse = Inverse.of(found.hessian, rows.outputs)
@@ -204,17 +203,6 @@ def _exists(rows: LabeledRows, found: Fit, inverse: Inverse) -> bool:
         return True
     longest = max(float(_lengths(block, inverse).max(initial=0.0)) for block in rows.blocks())
     return bool(decrement * longest**0.5 * factor <= 0.5)
-
-
-def _exists_by_some(rows: LabeledRows, found: Fit) -> bool:
-    """Do the same with the Hessian of some rows: it is at most that of all, so that the proof holds for all."""
-    step = len(rows.classes) // (SOME_PER_COLUMN * rows.columns)
-    if rows.sparse or step < 2:
-        return False
-    some = PenalizedLoss(rows.take(slice(None, None, step)), np.zeros(rows.columns)).at(found.coefficients)
-    assert some.hessian is not None
-    inverse = Inverse.of(some.hessian, rows.outputs)
-    return not inverse.singular and _exists(rows, found, inverse)
 
 
 def _most_length(rows: LabeledRows, inverse: Inverse) -> float:

@@ -20,6 +20,9 @@ Array = NDArray[Any]
 MOST_NATIVE = 64
 """Up to this many columns the native code sums the Hessian of dense rows; beyond, BLAS does."""
 
+FEW_OUTPUTS = 4
+"""Up to this many outputs, a product of matrices takes longer than one with a vector for each."""
+
 
 @dataclass(frozen=True)
 class Statistics:
@@ -128,17 +131,33 @@ def _dense_sums(rows: LabeledRows, coefficients: Array, hessian: bool) -> Statis
     room = np.empty(rows.outputs * min(size, len(rows.classes)))
     for block, table in rows.dense_blocks(size):
         scores = room[: rows.outputs * len(table)].reshape(rows.outputs, len(table))
-        np.matmul(weights, table.T, out=scores)
+        _multiply(weights, table, scores)
         plain = scores if rows.weights is None or curved is None else scores.copy()
         loss += _residuals(rows, scores, intercepts, block)
         if curved is not None:
             if plain is not scores:
                 _residuals(rows, plain, intercepts, block, weighted=False)
             curved.add(table, plain, block)
-        gradient[:, :features] += scores @ table
+        gradient[:, :features] += _product(scores, table)
         if rows.intercept:
             gradient[:, features] += scores.sum(axis=1)
     return Statistics(loss, gradient, None if curved is None else curved.hessian(), rows.total)
+
+
+def _multiply(weights: Array, table: Array, scores: Array) -> None:
+    """Write the scores of rows, a line for each output; few outputs one by one, for which BLAS copies no rows."""
+    if len(weights) > FEW_OUTPUTS:
+        np.matmul(weights, table.T, out=scores)
+        return
+    for own, line in zip(weights, scores, strict=True):
+        np.matmul(table, own, out=line)
+
+
+def _product(factors: Array, table: Array) -> Array:
+    """Return the sums of rows times their factors, a line for each output; few outputs one by one."""
+    if len(factors) > FEW_OUTPUTS:
+        return np.asarray(factors @ table)
+    return np.array([own @ table for own in factors])
 
 
 def add_curvature(curved: Curvature, rows: LabeledRows, coefficients: Array) -> None:

@@ -52,6 +52,18 @@ class _Stored:
 # --------------------------------------------------------------------------------------------------- cosine
 
 
+def _compressed(table: NDArray[Any]) -> Any:
+    """Return dense rows as compressed sparse ones; where no number is zero, no place need be looked for."""
+    count, columns = table.shape
+    if table.all() and table.size <= np.iinfo(np.int32).max:
+        starts, terms = (
+            np.arange(count + 1, dtype=np.int32) * columns,
+            np.tile(np.arange(columns, dtype=np.int32), count),
+        )
+        return scipy.sparse.csr_array((table.astype(np.float64).ravel(), terms, starts), shape=table.shape)
+    return scipy.sparse.csr_array(table, dtype=np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class CosineRows(_Stored):
     """Rows of unit length, compared through an inverted index: rows that share no term are never looked at.
@@ -75,7 +87,9 @@ class CosineRows(_Stored):
     @classmethod
     def of(cls, table: Any) -> CosineRows:
         """Bring the rows of a matrix to unit length; a row of zeros stays."""
-        matrix = scipy.sparse.csr_array(table, dtype=np.float64)
+        matrix = (
+            _compressed(table) if isinstance(table, np.ndarray) else scipy.sparse.csr_array(table, dtype=np.float64)
+        )
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()

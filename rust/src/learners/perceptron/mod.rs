@@ -13,6 +13,7 @@ mod rule;
 
 use crate::learners::margin::{FEW_ROWS, Random, shuffle_in_runs};
 use crate::system::memory::prefetch;
+use crate::system::vector::vectorized;
 use crate::tables::vectors::Vector;
 
 pub use rows::{Copied, Rows, Shown, Unfit};
@@ -103,13 +104,18 @@ impl<'a> Learner<'a> {
             self.fold_scale();
             return true;
         }
-        let mut read = 0;
-        while self.next < self.order.len() && read < NUMBERS_AT_ONCE {
-            let place = self.order[self.next] as usize;
-            self.fetch_ahead();
-            read += self.show(place);
-            self.next += 1;
-        }
+        vectorized(
+            #[inline(always)]
+            || {
+                let mut read = 0;
+                while self.next < self.order.len() && read < NUMBERS_AT_ONCE {
+                    let place = self.order[self.next] as usize;
+                    self.fetch_ahead();
+                    read += self.show(place);
+                    self.next += 1;
+                }
+            },
+        );
         if self.next == self.order.len() {
             self.end_epoch();
         }
@@ -160,6 +166,7 @@ impl<'a> Learner<'a> {
     }
 
     /// Show one row as often as it weighs; return how many numbers were read.
+    #[inline(always)]
     fn show(&mut self, place: usize) -> usize {
         let (sign, vector) = (self.signs[place], self.given(place));
         let mut left = self.rows.weights[place];
