@@ -66,10 +66,9 @@ def minimize_softmax_lasso(
 
     Examples
     --------
-    >>> rows = LabeledRows(np.array([[-1.0, 1.0], [1.0, 1.0]]), np.array([0, 1], np.int32), 2, intercept=False)
-    >>> penalties = Penalties(np.full(2, 0.5), np.zeros(2))
-    >>> minimize_softmax_lasso(rows, penalties, 1e-9, 100).weights.round(6).tolist()
-    [[-0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
+    >>> rows = LabeledRows(np.eye(3), np.arange(3, dtype=np.int32), 3, intercept=False)
+    >>> minimize_softmax_lasso(rows, Penalties(np.full(3, 0.5), np.zeros(3)), 1e-9, 100).weights.round(6).tolist()
+    [[0.693147, 0.0, 0.0], [0.0, 0.693147, 0.0], [0.0, 0.0, 0.693147]]
     """
     columns = native_columns(rows.table) if columns is None else columns
     weights = np.zeros((rows.outputs, rows.columns))
