@@ -447,6 +447,17 @@ def logistic_sums(
 def logistic_probabilities(
     table: NDArray[np.float64], coefficients: NDArray[np.float64], threads: int
 ) -> NDArray[np.float64]: ...
+def lasso_minimum(
+    table: NDArray[np.float64] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int],
+    loss: str,
+    targets: NDArray[np.float64],
+    costs: NDArray[np.float64] | None,
+    start: NDArray[np.float64],
+    lasso: NDArray[np.float64],
+    ridge: NDArray[np.float64],
+    tol: float,
+    max_iter: int,
+) -> tuple[NDArray[np.float64], float, float, int, bool]: ...
 def lasso_step(
     table: NDArray[np.float64] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int],
     bending: NDArray[np.float64],

@@ -99,6 +99,7 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
     tall = source.random((many * 2, 8))
     tall_classes = (np.arange(len(tall)) % 2).astype(np.int32)
     some = (np.arange(len(dense)) % 2).astype(np.int32)
+    triple = (np.arange(len(dense)) % 3).astype(np.int32)
     table = source.integers(0, 9, (many * 2, 8))
     vocabulary = _native.Vocabulary(pairs, drained.offsets, drained.bytes)
     scorer = _native.Scorer(vocabulary, np.zeros((width, 2)), [0.0, 0.0], False)
@@ -195,7 +196,8 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
         "fit_margins": lambda: discern.LinearSVC(C=1e4, tol=1e-12, max_iter=100_000, loss="hinge").fit(dense, some),
         "logistic_sums": lambda: _native.logistic_sums(tall, tall_classes, np.zeros(9), None, True, 1),
         "logistic_probabilities": lambda: _native.logistic_probabilities(tall, np.zeros(9), 1),
-        "lasso_step": lambda: discern.LogisticRegression(penalty="l1", C=1e4, tol=1e-9).fit(dense, some),
+        "lasso_minimum": lambda: discern.LogisticRegression(penalty="l1", C=1e4, tol=1e-9).fit(dense, some),
+        "lasso_step": lambda: discern.LogisticRegression(penalty="l1", C=1e4, tol=1e-9).fit(dense, triple),
         "descend": lambda: discern.SGDClassifier(max_iter=100_000, tol=None, random_state=0).fit(dense, some),
         "logistic_dual": lambda: _native.logistic_dual(
             *small_csr, classes, np.full(rows, 1e3), np.zeros(width), True, 1000, 0.0, 1

@@ -164,3 +164,72 @@ def test_linear_svc_with_an_l1_penalty_takes_weights_as_repetitions():
 def test_linear_svc_refuses_what_an_l1_penalty_does_not_go_with(options: dict[str, Any]):
     with pytest.raises(ValueError, match="Unsupported set of arguments: penalty='l1' needs"):
         discern.LinearSVC(penalty="l1", **options).fit([[0.0], [1.0]], [0, 1])
+
+
+# -------------------------------------------------------------------------------------------------- hard problems
+
+
+def words(rows: int, columns: int) -> tuple[Any, Any]:
+    """Return sparse rows like those of tf–idf, whose columns are there from almost always to almost never."""
+    random = np.random.default_rng(columns)
+    shares = np.minimum(0.9, 2.0 / np.arange(1, columns + 1) ** 0.7)
+    X = (random.random((rows, columns)) < shares) * random.lognormal(0.0, 0.5, (rows, columns))
+    X /= np.maximum(np.linalg.norm(X, axis=1), 1e-12)[:, None]
+    y = (X @ random.laplace(0, 4.0, columns) + random.logistic(size=rows) > 0).astype(int)
+    y[:2] = [0, 1]
+    return scipy.sparse.csr_matrix(X), y
+
+
+@pytest.mark.parametrize("cost", [0.01, 1.0, 30.0, 1000.0, 1e6])
+@pytest.mark.parametrize(("rows", "columns"), [(300, 40), (120, 900), (1500, 1500)])
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+def test_any_strength_reaches_the_optimum(rows: int, columns: int, cost: float, ratio: float):
+    X, y = words(rows, columns)
+    weights = np.random.default_rng(0).uniform(0.0, 2.0, rows)
+    model = discern.LogisticRegression(l1_ratio=ratio, C=cost, max_iter=1000).fit(X, y, weights)
+    assert model.convergence_.converged
+    at_zero = cost * np.abs(X.T @ (weights * (0.5 - y))).sum()
+    assert violation(model, X, y, weights, cost, ratio) <= 1e-7 * max(at_zero, 1.0)
+
+
+@pytest.mark.parametrize("cost", [0.1, 10.0, 1000.0])
+def test_columns_of_very_different_scale(cost: float):
+    X, y = problem(400, 12, 2)
+    scales = 10.0 ** np.arange(-6, 6)
+    penalty = {"penalty": "l1", "C": cost, "tol": 1e-10, "max_iter": 1000}
+    model = discern.LogisticRegression(**penalty).fit(X * scales, y)
+    assert model.convergence_.converged
+    # A column of great numbers has a small weight, which the penalty hardly feels.
+    free = discern.LogisticRegression(penalty=None).fit(X[:, 9:], y)
+    assert model.score(X * scales, y) >= free.score(X[:, 9:], y) - 0.01
+    gradient = (X * scales).T @ (model.predict_proba(X * scales)[:, 1] - y) * cost
+    rest = np.where(model.coef_[0] != 0, gradient + np.sign(model.coef_[0]), np.maximum(np.abs(gradient) - 1, 0))
+    assert np.abs(rest / np.maximum(scales, 1.0)).max() < 1e-3 * cost
+
+
+def test_separated_rows_and_one_wrong_label():
+    X = np.linspace(-2, 2, 200)[:, None] + 0.01
+    y = (X[:, 0] > 0).astype(int)
+    for labels in (y, np.where(np.arange(200) == 3, 1, y)):
+        model = discern.LogisticRegression(penalty="l1", C=1e5).fit(X, labels)
+        assert model.convergence_.converged
+        assert violation(model, X, labels, np.ones(200), 1e5, 1.0) < 1e-7 * 1e5 * 100
+        assert model.score(X, labels) >= 0.99
+
+
+def test_the_steps_are_shown_one_after_the_other():
+    from discern.learners.logistic.fitting import fit_lasso
+    from discern.learners.logistic.lasso import Penalties
+    from discern.learners.logistic.rows import LabeledRows
+
+    X, y = words(200, 300)
+    rows, seen = LabeledRows(X, y.astype(np.int32), 2), []
+    penalties = Penalties(np.append(np.full(300, 0.1), 0.0), np.zeros(301))
+    alone = fit_lasso(rows, penalties)
+    shown = fit_lasso(rows, penalties, observe=seen.append)
+    assert len(seen) == shown.convergence.iterations > 1
+    np.testing.assert_array_equal(seen[-1], shown.coefficients)
+    np.testing.assert_allclose(shown.coefficients, alone.coefficients, atol=1e-4)
+    stopped = fit_lasso(rows, penalties, max_iter=2)
+    assert stopped.convergence.iterations == 2
+    assert not stopped.convergence.converged

@@ -1,12 +1,16 @@
 //! Coordinate descent with an L1 penalty.
 
-use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::tables::checked_weights;
 use super::work::interruptible;
-use crate::learners::lasso::{Bending, Columns, Model, descend};
+use crate::learners::lasso::columns::Columns;
+use crate::learners::lasso::loss::Loss;
+use crate::learners::lasso::newton::{Problem, minimize};
+use crate::learners::lasso::quadratic::{Bending, Model, descend};
+use crate::learners::logistic::residuals::Labels;
 
 /// Columns of a table: a dense array with a row for each column, or compressed sparse columns and the number of rows.
 #[derive(FromPyObject)]
@@ -86,6 +90,60 @@ fn lasso_step<'py>(
     Ok((step.into_pyarray(py).reshape([outputs, count])?, taken))
 }
 
+/// Minimize the loss of rows with ridges and L1 penalties, one output, from some weights; a last column beyond the table
+/// is 1 in each row. The loss is that of logistic regression by `targets` of 0 and 1, perhaps with weights of the rows,
+/// or the squared hinge by targets of ±1 and `costs`. Return the weights, the loss, the violation, the steps, and
+/// whether no step led further down.
+#[pyfunction]
+#[pyo3(signature = (table, loss, targets, costs, start, lasso, ridge, tol, max_iter))]
+#[allow(clippy::too_many_arguments, clippy::type_complexity)]
+fn lasso_minimum<'py>(
+    py: Python<'py>,
+    table: Table<'py>,
+    loss: &str,
+    targets: PyReadonlyArray1<'py, f64>,
+    costs: Option<PyReadonlyArray1<'py, f64>>,
+    start: PyReadonlyArray1<'py, f64>,
+    lasso: PyReadonlyArray1<'py, f64>,
+    ridge: PyReadonlyArray1<'py, f64>,
+    tol: f64,
+    max_iter: usize,
+) -> PyResult<(Bound<'py, PyArray1<f64>>, f64, f64, usize, bool)> {
+    let columns = table.columns()?;
+    let costs = checked_weights(&costs, columns.rows())?;
+    let targets = targets.as_slice()?;
+    let classes: Vec<i32> = targets.iter().map(|&target| i32::from(target > 0.0)).collect();
+    let loss = match (loss, costs) {
+        ("logistic", weights) => Loss::Logistic(Labels {
+            classes: &classes,
+            weights,
+        }),
+        ("squared hinge", Some(costs)) => Loss::SquaredHinge { targets, costs },
+        _ => return Err(PyValueError::new_err("unknown loss")),
+    };
+    let problem = Problem {
+        columns,
+        loss,
+        lasso: lasso.as_slice()?,
+        ridge: ridge.as_slice()?,
+    };
+    let mut weights = start.as_slice()?.to_vec();
+    let count = weights.len();
+    let fits = count == columns.count() || count == columns.count() + 1;
+    if !fits || [problem.lasso.len(), problem.ridge.len()] != [count; 2] || loss.rows() != Some(columns.rows()) {
+        return Err(PyValueError::new_err("the weights do not match the table"));
+    }
+    let end = interruptible(py, || minimize(problem, &mut weights, tol, max_iter))?;
+    Ok((
+        weights.into_pyarray(py),
+        end.loss,
+        end.violation,
+        end.iterations,
+        end.stuck,
+    ))
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(lasso_minimum, module)?)?;
     module.add_function(wrap_pyfunction!(lasso_step, module)?)
 }

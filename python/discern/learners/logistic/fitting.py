@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discern.learners.logistic.lasso import Penalties, logistic_loss, minimize_lasso
+from discern.learners.logistic.lasso import Loss, Penalties, minimize_lasso
 from discern.learners.logistic.narrow import NarrowRows
 from discern.learners.logistic.objective import PenalizedLoss
 from discern.learners.logistic.overlap import classes_overlap
 from discern.learners.logistic.rows import LabeledRows, dense_table, dependent_columns
 from discern.learners.logistic.separation import Separation, find_separation
+from discern.learners.logistic.softmax_lasso import minimize_softmax_lasso
 from discern.learners.logistic.solvers import SOLVERS, Convergence, Fit, choose_solver
 from discern.learners.logistic.sums import sums_of
 from discern.learners.newton import Inverse, Observer, unobserved
@@ -116,9 +117,11 @@ def fit_lasso(
     >>> fit_lasso(rows, Penalties(np.ones(1), np.zeros(1))).coefficients.tolist()
     [[0.0]]
     """
-    found = minimize_lasso(
-        rows, logistic_loss(rows), penalties, tol, max_iter, start, observe or unobserved, columns=columns
-    )
+    observe = observe or unobserved
+    if rows.outputs > 1:
+        found = minimize_softmax_lasso(rows, penalties, tol, max_iter, start, observe, columns)
+    else:
+        found = minimize_lasso(rows, Loss.logistic(rows), penalties, tol, max_iter, start, observe, columns)
     ended = Convergence("coordinate descent", found.iterations, found.objective, found.violation, found.converged)
     return Fit(found.weights, ended, loss=found.loss)
 

@@ -1,12 +1,11 @@
 """Linear models with an L1 penalty: min Σ loss(scores) + Σⱼ λⱼ|wⱼ| + ½ Σⱼ rⱼwⱼ², whose weights are mostly zero.
 
-Each step minimizes a quadratic model of the loss by coordinate descent over the weights that are not zero or want to
-leave it, and then searches along the line to that point (newGLMNET: Yuan, Ho and Lin 2012).
+Each step minimizes a quadratic model of the loss over a working set of columns and then searches along the line to that
+point (newGLMNET: Yuan, Ho and Lin 2012). For one output native code does all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,37 +14,29 @@ from numpy.typing import NDArray
 
 import discern._native as _native
 from discern.data.encode import is_sparse, native_table
-from discern.learners.logistic.curvature import shares_of
 from discern.learners.logistic.rows import LabeledRows
-from discern.learners.logistic.sums import residuals_of
 from discern.learners.margins import Certificate, LinearMargins, MarginSettings, costs_of
 from discern.learners.newton import Observer, unobserved
 
 Array = NDArray[Any]
 
-MOST_PASSES = 200
-"""The most passes of coordinate descent for one step."""
-LEAST_SHARE = 1e-4
-"""A step is solved no more exactly than to this share of the violations it begins with."""
-DECREASE = 0.01
-"""The share of the expected decrease that a step must bring."""
-MOST_HALVINGS = 30
-
 
 @dataclass(frozen=True)
-class Slopes:
-    """The loss of some scores, its derivative by each score, an output a column, and how it bends.
+class Loss:
+    """The loss of one output, as the native code knows it.
 
-    ``bending`` has a line for each output: for one, the second derivative of each row; for more, the shares of a
-    softmax.
+    ``targets`` are 0 and 1 for ``"logistic"``, ±1 for ``"squared hinge"``; ``costs`` are the weights of the rows.
     """
 
-    loss: float
-    residuals: Array
-    bending: Array
+    name: str
+    targets: Array
+    costs: Array | None
 
-
-Loss = Callable[[Array], Slopes]
+    @classmethod
+    def logistic(cls, rows: LabeledRows) -> Loss:
+        """Return the loss of logistic regression of two classes."""
+        weights = None if rows.weights is None else np.ascontiguousarray(rows.weights, np.float64)
+        return cls("logistic", rows.classes.astype(np.float64), weights)
 
 
 @dataclass(frozen=True)
@@ -80,23 +71,6 @@ class Sparsest:
     converged: bool
 
 
-def logistic_loss(rows: LabeledRows) -> Loss:
-    """Return the loss of logistic regression."""
-
-    alike = LabeledRows(rows.table, rows.classes, rows.n_classes)
-
-    def slopes(scores: Array) -> Slopes:
-        loss, residuals = residuals_of(rows, scores)
-        plain = residuals if rows.weights is None else residuals_of(alike, scores)[1]
-        shares, rests = shares_of(rows.classes, rows.n_classes, plain.T)
-        if rows.outputs > 1:
-            return Slopes(loss, residuals, shares)
-        curvature = shares * rests
-        return Slopes(loss, residuals, curvature if rows.weights is None else curvature * rows.weights)
-
-    return slopes
-
-
 def minimize_lasso(
     rows: LabeledRows,
     loss: Loss,
@@ -107,7 +81,7 @@ def minimize_lasso(
     observe: Observer = unobserved,
     columns: Any = None,
 ) -> Sparsest:
-    """Find the weights of least loss and penalty.
+    """Find the weights of least loss and penalty, of one output.
 
     Parameters
     ----------
@@ -124,33 +98,25 @@ def minimize_lasso(
     --------
     >>> rows = LabeledRows(np.array([[-1.0, 1.0], [1.0, 1.0]]), np.array([0, 1], np.int32), 2, intercept=False)
     >>> penalties = Penalties(np.full(2, 0.5), np.zeros(2))
-    >>> minimize_lasso(rows, logistic_loss(rows), penalties, 1e-9, 100).weights.round(6).tolist()
+    >>> minimize_lasso(rows, Loss.logistic(rows), penalties, 1e-9, 100).weights.round(6).tolist()
     [[1.098612, 0.0]]
     """
     columns = native_columns(rows.table) if columns is None else columns
-    weights = np.zeros((rows.outputs, rows.columns))
-    state = loss(np.zeros((len(rows.classes), rows.outputs)))
-    scale = float(penalties.violations(weights, rows.sums(state.residuals)).sum()) or 1.0
-    if start is not None:
-        weights = start.copy()
-    scores = rows.scores(weights)
-    state = loss(scores)
-    iterations, moving = 0, True
+    weights = np.zeros(rows.columns) if start is None else np.ascontiguousarray(start[0], np.float64)
+    at_once = max_iter if observe is unobserved else min(max_iter, 1)
+    iterations = 0
     while True:
-        gradient = rows.sums(state.residuals) + penalties.ridge * weights
-        violation = float(penalties.violations(weights, gradient).sum()) / scale
-        if violation <= tol or iterations >= max_iter or not moving:
+        weights, value, violation, steps, stuck = _native.lasso_minimum(
+            columns, loss.name, loss.targets, loss.costs, weights, penalties.lasso, penalties.ridge, tol, at_once
+        )
+        iterations += steps
+        if steps:
+            observe(weights[None, :])
+        if stuck or not steps or iterations >= max_iter or observe is unobserved:
             break
-        iterations += 1
-        step = _step(columns, rows.weights, state.bending, gradient, weights, penalties, violation)
-        found = _moved(rows, loss, penalties, (state, scores, weights), step, gradient)
-        moving = found is not None
-        if found is not None:
-            state, scores, weights = found
-        observe(weights)
-    objective = state.loss + penalties.of(weights)
-    met = violation <= tol or (not moving and violation <= np.sqrt(tol))
-    return Sparsest(weights, state.loss, objective, violation, iterations, bool(met))
+    met = violation <= tol or (stuck and violation <= np.sqrt(tol))
+    objective = value + penalties.of(weights)
+    return Sparsest(weights[None, :], value, objective, violation, iterations, bool(met))
 
 
 def native_columns(table: Any) -> Any:
@@ -161,72 +127,7 @@ def native_columns(table: Any) -> Any:
     return starts, places, values, int(table.shape[0])
 
 
-def _step(
-    columns: Any,
-    row_weights: Array | None,
-    bending: Array,
-    gradient: Array,
-    weights: Array,
-    penalties: Penalties,
-    violation: float,
-) -> Array:
-    """Return the step to the least of the quadratic model, over the weights that are not at rest."""
-    working = np.flatnonzero((weights != 0) | (np.abs(gradient) > penalties.lasso))
-    share = float(np.clip(np.sqrt(violation), LEAST_SHARE, 0.1))
-    return _native.lasso_step(
-        columns,
-        np.ascontiguousarray(bending),
-        None if row_weights is None else np.ascontiguousarray(row_weights, np.float64),
-        np.ascontiguousarray(gradient),
-        np.ascontiguousarray(weights),
-        penalties.lasso,
-        penalties.ridge,
-        working,
-        share,
-        MOST_PASSES,
-    )[0]
-
-
-def _moved(
-    rows: LabeledRows,
-    loss: Loss,
-    penalties: Penalties,
-    before: tuple[Slopes, Array, Array],
-    step: Array,
-    gradient: Array,
-) -> tuple[Slopes, Array, Array] | None:
-    """Take a step, halved until the objective is low enough; None if it never is."""
-    state, scores, weights = before
-    if not step.any():
-        return None
-    change = rows.scores(step)
-    # The gradient has the ridge already; what the model expects of the L1 penalty is added.
-    lasso = float(np.sum(penalties.lasso * (np.abs(weights + step) - np.abs(weights))))
-    expected = float(np.vdot(gradient, step)) + lasso
-    value = state.loss + penalties.of(weights)
-    slack = 16 * float(np.finfo(float).eps) * abs(value)
-    for halvings in range(MOST_HALVINGS):
-        share = 0.5**halvings
-        moved, placed = scores + share * change, weights + share * step
-        found = loss(moved)
-        after = found.loss + penalties.of(placed)
-        if after <= value + DECREASE * share * expected + slack:
-            return found, moved, placed
-    return None
-
-
 # ------------------------------------------------------------------------------------------------- squared hinge
-
-
-def squared_hinge_loss(targets: Array, costs: Array) -> Loss:
-    """Return the loss Σ cost · max(0, 1 − target · score)² of rows whose targets are ±1."""
-
-    def slopes(scores: Array) -> Slopes:
-        slack = np.maximum(0.0, 1.0 - targets * scores[:, 0])
-        residuals, curvature = -2.0 * costs * targets * slack, 2.0 * costs * (slack > 0)
-        return Slopes(float(costs @ slack**2), residuals[:, None], curvature[None, :])
-
-    return slopes
 
 
 def fit_lasso_margins(
@@ -269,7 +170,7 @@ def _fit_lasso_margin(
     lasso = np.ones(rows.columns)
     if rows.intercept:  # the weight of a constant feature, or free
         lasso[-1] = 1.0 / settings.scaling if settings.intercept == "penalized" else 0.0
-    penalties, loss = Penalties(lasso, np.zeros(rows.columns)), squared_hinge_loss(targets, costs)
+    penalties, loss = Penalties(lasso, np.zeros(rows.columns)), Loss("squared hinge", targets, costs)
     weights, steps, accuracy = None, 0, settings.tolerance
     while True:
         found = minimize_lasso(rows, loss, penalties, accuracy, settings.passes - steps, weights)

@@ -1,7 +1,8 @@
 """Paths of logistic regression: several penalties, for all rows and for the training rows of each fold.
 
-All rows are fitted first, each penalty from the last one. A fold begins where all rows ended, moved by as much as it
-was moved at the last penalty, and its steps are those of the Hessian of all rows, which is nearly its own.
+All rows are fitted first, each penalty from the last one. A fold begins where all rows ended, and its steps are those
+of the Hessian of all rows, which is nearly its own. Dense rows of a fold are fitted with all penalties together;
+otherwise it begins moved by as much as it was moved at the last penalty.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from discern.learners.logistic.objective import PenalizedLoss
 from discern.learners.logistic.quasi import Estimate, Sample
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.logistic.solvers import SOLVERS, Fit, choose_solver, quasi_newton
+from discern.learners.logistic.together import fit_together
 
 Array = NDArray[Any]
 
 FOLD_TOLERANCE = 1e-6
 """Folds begin so near their optimum that a greater tolerance could leave them at the coefficients of all rows."""
+PATH_TOLERANCE = 1e-3
+"""All rows are fitted to this along the path, where folds go on from there."""
 FEWER_DIGITS = 100.0
 """Scores need two digits fewer than coefficients."""
 ESTIMATE_PASSES = 4.0
@@ -133,13 +137,24 @@ class Paths:
 
 
 def _path(part: _Part, path: Sequence[Penalties]) -> list[PathPoint]:
-    start, points = None, []
+    points: list[PathPoint] = []
     for penalties in path:
-        fit = part.fit(penalties, start)
+        fit = _next_fit(part, penalties, points[-1] if points else None)
         estimate = None if penalties.lasso.any() else _estimate(part, penalties.ridge, fit.coefficients)
         points.append(PathPoint(fit, estimate))
-        start = fit.coefficients
     return points
+
+
+def _next_fit(part: _Part, penalties: Penalties, last: PathPoint | None) -> Fit:
+    """Fit all rows from the last penalty; few digits do where folds, which only begin there, share its Hessian."""
+    if last is None:
+        return part.fit(penalties, None)
+    start = last.fit.coefficients
+    if last.estimate is None or penalties.lasso.any():
+        return part.fit(penalties, start)
+    near, _ = last.estimate.with_penalty(penalties.ridge)
+    tolerance = max(PATH_TOLERANCE, part.rule.tol)
+    return quasi_newton(part.objective(penalties.ridge), start, tolerance, part.rule.max_iter, near=near)
 
 
 def _estimate(part: _Part, ridge: Array, point: Array) -> Estimate | None:
@@ -150,6 +165,9 @@ def _estimate(part: _Part, ridge: Array, point: Array) -> Estimate | None:
 
 
 def _fold_path(part: _Part, path: Sequence[Penalties], points: list[PathPoint], share: float) -> list[Fit]:
+    at_once = _fold_fits_together(part, path, points, share)
+    if at_once is not None:
+        return at_once
     moved, found = 0.0 * points[0].fit.coefficients, []
     for penalties, point in zip(path, points, strict=True):
         if penalties.lasso.any():  # a moved start would not be sparse
@@ -158,6 +176,23 @@ def _fold_path(part: _Part, path: Sequence[Penalties], points: list[PathPoint], 
             found.append(_fold_fit(part, penalties.ridge, point, moved, share))
         moved = found[-1].coefficients - point.fit.coefficients
     return found
+
+
+def _fold_fits_together(
+    part: _Part, path: Sequence[Penalties], points: list[PathPoint], share: float
+) -> list[Fit] | None:
+    """Fit a fold with all penalties at once, where the Hessians of all rows are known."""
+    estimates = [point.estimate for point in points if point.estimate is not None]
+    if len(estimates) < len(points) or part.rows.sparse:
+        return None
+    starts = [point.fit.coefficients for point in points]
+    ridges = [penalties.ridge for penalties in path]
+    nearby = [estimate.with_penalty(ridge, share)[0] for estimate, ridge in zip(estimates, ridges, strict=True)]
+    found = fit_together(part.rows, ridges, starts, nearby, part.scale, part.rule.tol)
+    return [
+        fit if fit.convergence.converged else _fold_fit(part, ridge, point, 0.0 * start, share)
+        for fit, ridge, point, start in zip(found, ridges, points, starts, strict=True)
+    ]
 
 
 def _fold_fit(part: _Part, ridge: Array, point: PathPoint, moved: Array, share: float) -> Fit:

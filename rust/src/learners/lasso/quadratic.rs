@@ -1,140 +1,13 @@
-//! Coordinate descent on a quadratic model of a loss, with an L1 penalty: the inner loop of newGLMNET.
+//! Coordinate descent on a quadratic model of a loss of several outputs.
 //!
 //! The model of the loss at weights w is g·d + ½ Σᵢ cᵢ (xᵢ·d)² + ½ Σⱼ rⱼ dⱼ², where g is the gradient with the ridge r,
 //! and cᵢ the curvature of the loss of row i; λⱼ |wⱼ + dⱼ| is added to it.
-//! Paper: Yuan, Ho and Lin, "An improved GLMNET for L1-regularized logistic regression", JMLR 2012.
 
+use super::columns::Columns;
+use super::{shrunk, violation};
+use crate::learners::margin::Random;
 use crate::system::cancel::Countdown;
 use crate::system::vector::vectorized;
-
-/// The columns of a table; that after the last holds the number 1 in each row.
-#[derive(Clone, Copy)]
-pub enum Columns<'a> {
-    Dense {
-        values: &'a [f64],
-        rows: usize,
-        count: usize,
-    },
-    Sparse {
-        starts: &'a [i64],
-        places: &'a [i32],
-        values: &'a [f64],
-        rows: usize,
-    },
-}
-
-impl<'a> Columns<'a> {
-    /// Take columns that follow each other; `None` if their size is not rows × count.
-    pub fn dense(values: &'a [f64], rows: usize, count: usize) -> Option<Self> {
-        (rows.checked_mul(count) == Some(values.len())).then_some(Columns::Dense { values, rows, count })
-    }
-
-    /// Take compressed sparse columns; `None` if they do not fit together.
-    pub fn sparse(starts: &'a [i64], places: &'a [i32], values: &'a [f64], rows: usize) -> Option<Self> {
-        let (first, last) = (*starts.first()?, *starts.last()?);
-        let ordered = first == 0 && last == places.len() as i64 && places.len() == values.len() && starts.is_sorted();
-        let largest = places.iter().fold(0, |most, &place| most.max(place as u32));
-        let within = places.is_empty() || (largest as usize) < rows.min(1 << 31);
-        (ordered && within).then_some(Columns::Sparse {
-            starts,
-            places,
-            values,
-            rows,
-        })
-    }
-
-    pub fn rows(&self) -> usize {
-        match self {
-            Columns::Dense { rows, .. } | Columns::Sparse { rows, .. } => *rows,
-        }
-    }
-
-    pub fn count(&self) -> usize {
-        match self {
-            Columns::Dense { count, .. } => *count,
-            Columns::Sparse { starts, .. } => starts.len() - 1,
-        }
-    }
-
-    /// How many numbers a column holds.
-    fn size(&self, column: usize) -> usize {
-        match self {
-            Columns::Sparse { starts, .. } if column < self.count() => (starts[column + 1] - starts[column]) as usize,
-            _ => self.rows(),
-        }
-    }
-
-    /// Call with the row and the number of each number of a column.
-    #[inline(always)]
-    fn each(&self, column: usize, mut visit: impl FnMut(usize, f64)) {
-        match *self {
-            _ if column == self.count() => (0..self.rows()).for_each(|row| visit(row, 1.0)),
-            Columns::Dense { values, rows, .. } => {
-                let own = &values[column * rows..][..rows];
-                own.iter().enumerate().for_each(|(row, &x)| visit(row, x));
-            }
-            Columns::Sparse {
-                starts, places, values, ..
-            } => {
-                let range = starts[column] as usize..starts[column + 1] as usize;
-                let pairs = places[range.clone()].iter().zip(&values[range]);
-                pairs.for_each(|(&row, &x)| visit(row as usize, x));
-            }
-        }
-    }
-
-    /// Σ xᵢ aᵢ of a column.
-    #[inline(always)]
-    fn product(&self, column: usize, a: &[f64]) -> f64 {
-        match *self {
-            Columns::Dense { values, rows, .. } if column < self.count() => {
-                let own = &values[column * rows..][..rows];
-                summed(own.iter().zip(a).map(|(x, a)| x * a))
-            }
-            Columns::Sparse {
-                starts, places, values, ..
-            } if column < self.count() => {
-                let range = starts[column] as usize..starts[column + 1] as usize;
-                let pairs = places[range.clone()].iter().zip(&values[range]);
-                summed(pairs.map(|(&row, x)| x * a[row as usize]))
-            }
-            _ => summed(a.iter().copied()),
-        }
-    }
-
-    /// Add factor · xᵢ aᵢ bᵢ of a column to numbers of the rows; without b, factor · xᵢ aᵢ.
-    #[inline(always)]
-    fn add_to(&self, column: usize, factor: f64, a: &[f64], b: Option<&[f64]>, sums: &mut [f64]) {
-        match (*self, b) {
-            (Columns::Dense { values, rows, .. }, Some(b)) if column < self.count() => {
-                let numbers = values[column * rows..][..rows].iter().zip(a).zip(b);
-                let pairs = sums.iter_mut().zip(numbers);
-                pairs.for_each(|(sum, ((x, a), b))| *sum += factor * x * a * b);
-            }
-            (Columns::Dense { values, rows, .. }, None) if column < self.count() => {
-                let numbers = values[column * rows..][..rows].iter().zip(a);
-                sums.iter_mut()
-                    .zip(numbers)
-                    .for_each(|(sum, (x, a))| *sum += factor * x * a);
-            }
-            _ => self.each(column, |row, x| {
-                sums[row] += factor * x * a[row] * b.map_or(1.0, |b| b[row]);
-            }),
-        }
-    }
-}
-
-/// Sum numbers in four lanes: a single sum would wait for each addition.
-#[inline(always)]
-fn summed(mut numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let mut sums = [0.0; 4];
-    for _ in 0..numbers.len() / 4 {
-        for sum in &mut sums {
-            *sum += numbers.next().unwrap_or_default();
-        }
-    }
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + numbers.sum::<f64>()
-}
 
 /// How the loss of the rows bends with their scores, an output after the other.
 #[derive(Clone, Copy)]
@@ -191,21 +64,21 @@ fn descend_with(
 ) -> usize {
     let (rows, n_weights, countdown) = (model.columns.rows(), model.lasso.len(), Countdown::default());
     let mut pulls = vec![0.0; rows * model.outputs];
-    let mut bends = Vec::with_capacity(working.len());
+    let mut order: Vec<(usize, f64)> = Vec::with_capacity(working.len());
     for &place in working {
         let (output, column) = (place / n_weights, place % n_weights);
         let (mut bend, own) = (model.ridge[column], &own[output * rows..][..rows]);
         model.columns.each(column, |row, x| bend += x * x * own[row]);
-        bends.push(bend);
+        if bend > 0.0 {
+            order.push((place, bend)); // a weight without curvature is left where it is
+        }
         countdown.spend(model.columns.size(column));
     }
-    let mut first = 0.0;
+    let (mut first, mut random) = (0.0, Random(0));
     for pass in 1..=passes {
         let mut violations = 0.0;
-        for (&place, &bend) in working.iter().zip(&bends) {
-            if bend <= 0.0 {
-                continue; // a weight without curvature is left where it is
-            }
+        random.shuffle(&mut order); // in a fixed order it converges many times slower
+        for &(place, bend) in &order {
             let (output, column) = (place / n_weights, place % n_weights);
             let line = output * rows..(output + 1) * rows;
             countdown.spend(2 * model.outputs * model.columns.size(column));
@@ -235,24 +108,6 @@ fn descend_with(
         }
     }
     passes
-}
-
-/// How far the least subgradient of slope·w + lasso·|w| is from 0.
-#[inline(always)]
-fn violation(slope: f64, weight: f64, lasso: f64) -> f64 {
-    if weight > 0.0 {
-        (slope + lasso).abs()
-    } else if weight < 0.0 {
-        (slope - lasso).abs()
-    } else {
-        (slope.abs() - lasso).max(0.0)
-    }
-}
-
-/// A number drawn towards 0 by an amount, and not beyond.
-#[inline(always)]
-fn shrunk(number: f64, amount: f64) -> f64 {
-    number.signum() * (number.abs() - amount).max(0.0)
 }
 
 #[cfg(test)]
