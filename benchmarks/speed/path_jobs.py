@@ -32,7 +32,7 @@ def lasso_objective(inputs: Inputs, model: Any) -> float:
 
 
 def lasso_ours(inputs: Inputs) -> Any:
-    return discern.LogisticRegression(l1_ratio=1.0, fit_intercept=False, tol=1e-6).fit(inputs.X, inputs.y)
+    return discern.LogisticRegression(l1_ratio=1.0, fit_intercept=False).fit(inputs.X, inputs.y)
 
 
 def lasso_liblinear(inputs: Inputs) -> Any:
@@ -124,8 +124,8 @@ JOBS = (
         prepare_lasso,
         cpu(lasso_ours),
         (
-            Peer("scikit-learn liblinear", Goal("faster", 2, informative=True), as_low, cpu(lasso_liblinear)),
-            Peer("scikit-learn saga", Goal("faster", 3, informative=True), as_low, cpu(lasso_saga)),
+            Peer("scikit-learn liblinear", Goal("faster", 2), as_low, cpu(lasso_liblinear)),
+            Peer("scikit-learn saga", Goal("faster", 3), as_low, cpu(lasso_saga)),
         ),
         repeats=1,
         quick_repeats=1,

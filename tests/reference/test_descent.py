@@ -130,3 +130,21 @@ def test_probabilities_and_refusals() -> None:
         discern.SGDClassifier().fit(X, np.zeros(len(y)))
     with pytest.warns(ConvergenceWarning, match="Maximum number of iteration"):
         discern.SGDClassifier(max_iter=1).fit(X, y)
+
+
+def test_sparse_rows_in_any_order_of_columns_are_learned_alike():
+    random = np.random.default_rng(0)
+    X = scipy.sparse.random(2000, 300, 0.15, format="csr", rng=random)  # more numbers than are always sorted
+    y = random.integers(0, 3, 2000)
+    turned = X.copy()
+    for start, end in zip(turned.indptr[:-1], turned.indptr[1:], strict=True):
+        order = random.permutation(end - start) + start
+        turned.indices[start:end], turned.data[start:end] = turned.indices[order], turned.data[order]
+    turned.has_sorted_indices = turned.has_canonical_format = False
+    twice = scipy.sparse.csr_matrix(
+        (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), X.indptr * 2), shape=X.shape
+    )  # each number in two halves
+    expected = discern.SGDClassifier(random_state=0, max_iter=5, tol=None).fit(X, y)
+    for table in (turned, twice):
+        found = discern.SGDClassifier(random_state=0, max_iter=5, tol=None).fit(table, y)
+        np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-9)

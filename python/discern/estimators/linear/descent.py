@@ -129,8 +129,8 @@ class SGDClassifier(LinearPrediction, sklearn_linear.SGDClassifier):
         numbers = np.searchsorted(self.classes_, y).astype(np.int32)
         weights = np.ascontiguousarray(sample_weight, np.float64)
         learned = _native.descend(
-            native_table(X), weights, numbers, positives, [(float(low), float(high)) for low, high in factors],
-            objective, course, seeds, states, default_threads(),
+            native_table(X, any_order=True), weights, numbers, positives,
+            [(float(low), float(high)) for low, high in factors], objective, course, seeds, states, default_threads(),
         )  # fmt: skip
         over = [found[4] for found in learned if found[5]]
         if over:
