@@ -306,15 +306,11 @@ impl<'a, V: Value> Primal<'a, V> {
     #[inline(always)]
     fn losses_along(&self, changes: &[f64], place: f64) -> (f64, f64) {
         let (mut falls, mut turns) = ([0.0; LANES], [0.0; LANES]);
-        let whole = changes.len() / LANES * LANES;
-        let costs = self
-            .costs
-            .as_chunks::<LANES>()
-            .0
-            .iter()
-            .zip(changes.as_chunks::<LANES>().0);
-        let outputs = self.outputs.as_chunks::<LANES>().0;
-        for ((costs, changes), (signs, outputs)) in costs.zip(self.signs.as_chunks::<LANES>().0.iter().zip(outputs)) {
+        let (costs, last_costs) = self.costs.as_chunks::<LANES>();
+        let (signs, last_signs) = self.signs.as_chunks::<LANES>();
+        let (outputs, last_outputs) = self.outputs.as_chunks::<LANES>();
+        let (changes, last_changes) = changes.as_chunks::<LANES>();
+        for ((costs, changes), (signs, outputs)) in costs.iter().zip(changes).zip(signs.iter().zip(outputs)) {
             for lane in 0..LANES {
                 let turn = signs[lane] * changes[lane];
                 let slack = 1.0 - signs[lane] * outputs[lane] - place * turn;
@@ -323,10 +319,14 @@ impl<'a, V: Value> Primal<'a, V> {
                 turns[lane] += cost * turn * turn;
             }
         }
-        for row in whole..changes.len() {
-            let turn = self.signs[row] * changes[row];
-            let slack = 1.0 - self.signs[row] * self.outputs[row] - place * turn;
-            let cost = if slack > 0.0 { 2.0 * self.costs[row] } else { 0.0 };
+        let last = last_costs
+            .iter()
+            .zip(last_changes)
+            .zip(last_signs.iter().zip(last_outputs));
+        for ((cost, change), (sign, output)) in last {
+            let turn = sign * change;
+            let slack = 1.0 - sign * output - place * turn;
+            let cost = if slack > 0.0 { 2.0 * cost } else { 0.0 };
             falls[0] += cost * slack * turn;
             turns[0] += cost * turn * turn;
         }
