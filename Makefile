@@ -102,9 +102,9 @@ sweep: $(MADE)/native $(MADE)/bench ## measure every estimator on many shapes ag
 	@echo "==> benchmarks.sweep"
 	@$(BIN)/python -m benchmarks.sweep --threads $(THREADS) $(if $(ONLY),--only '$(ONLY)')
 
-accuracy: $(MADE)/native $(MADE)/bench ## train every method and peer on every data set
+accuracy: $(MADE)/native $(MADE)/bench ## train every method and peer on every data set (ONLY=tables for the tables)
 	@echo "==> benchmarks --accuracy"
-	@$(BIN)/python -W ignore -m benchmarks --accuracy
+	@$(BIN)/python -W ignore -m benchmarks --accuracy $(if $(ONLY),--only "$(ONLY)")
 
 instructions: $(MADE)/native $(MADE)/valgrind ## count the instructions of the inner loops and compare them with the recorded counts
 	@echo "==> benchmarks.harness.instructions"

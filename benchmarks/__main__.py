@@ -62,7 +62,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="little data, few runs: shows only that it works")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the results to this file instead")
     parser.add_argument("--accuracy", action="store_true", help="fill the table of accuracies instead")
-    parser.add_argument("--only", metavar="SET", help="with --accuracy: only this data set")
+    parser.add_argument("--only", metavar="SET", help="with --accuracy: only this data set, or tables: all tables")
     parser.add_argument("--method", metavar="NAME", help="with --accuracy: only this method")
     parser.add_argument("--figures", action="store_true", help="only write figures and pictures from what is recorded")
     return parser.parse_args()
@@ -73,14 +73,14 @@ def run_accuracy(only: str | None, method: str | None, quick: bool) -> int:
     os.environ.update(dict.fromkeys(THREADS, "1"))  # before the libraries that look at them are imported
     from benchmarks.accuracy import table
 
-    found = table.run((only,) if only else table.SETS, quick, method)
+    found = table.run(table.named(only) if only else table.SETS, quick, method)
     if not found["sets"]:
         raise SystemExit(f"no data set was found: let {VARIABLE} name the folder that holds them")
     if quick:
         print("not recorded: these are quick runs")
         return 0
     part = only is not None or method is not None
-    print(record_accuracy({"machine": machine(), "revision": revision(), **found}, part))
+    print(record_accuracy({"machine": machine(), "revision": revision(), **found}, part, method))
     print(figures.write())
     return 0
 

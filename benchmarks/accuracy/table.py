@@ -32,6 +32,8 @@ LIMIT = 60
 SEVERAL_LIMIT = 180
 """CPU seconds of a cell with several labels a row, which the best of our models needs."""
 SETS = (*BEST, *tables.NAMES, *several.SETS)
+GROUPS = {"texts": tuple(BEST), "tables": tables.NAMES, "several": tuple(several.SETS)}
+"""Sets that can be measured together, by the name of the group."""
 IMPORTED = (
     "discern.classifier", "discern.models.resolving", "discern.models.search", "discern.analysis.crossvalidation",
     "discern.models.vector_space.model",
@@ -118,6 +120,15 @@ def apart(work: Callable[[], dict[str, Any]], limit: int) -> dict[str, Any]:
     if result is None and process.exitcode in (-signal.SIGXCPU, -signal.SIGKILL):
         return {"left out": f"more than {limit} s"}
     return result or {"left out": f"its process ended with {process.exitcode}"}
+
+
+def named(name: str) -> tuple[str, ...]:
+    """Return the sets of a group, or the one set of this name."""
+    if name in GROUPS:
+        return GROUPS[name]
+    if name not in SETS:
+        raise SystemExit(f"there is no set {name!r}; there are {', '.join((*GROUPS, *SETS))}")
+    return (name,)
 
 
 def run(names: tuple[str, ...], quick: bool, only: str | None = None) -> dict[str, Any]:

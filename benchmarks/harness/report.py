@@ -160,21 +160,34 @@ def record(results: dict[str, Any]) -> str:
     return "recorded in benchmarks/results.json and benchmarks/RESULTS.md"
 
 
-def _cell_name(cell: dict[str, Any]) -> tuple[str, str]:
-    return cell["set"], cell["method"]
+def record_accuracy(results: dict[str, Any], part: bool, method: str | None = None) -> str:
+    """Keep the table of accuracies; with ``part``, the cells of its sets take the place of those that are recorded.
 
-
-def record_accuracy(results: dict[str, Any], part: bool) -> str:
-    """Keep the table of accuracies; the cells of a part of it take the place of the same ones."""
+    A set that was measured on another machine or with other versions than the table has its own machine. The figures
+    of one method alone are kept only if the others of the set are of the same machine and versions.
+    """
     path = HERE / "accuracy.json"
     if part and path.exists():
         known = json.loads(path.read_text(encoding="utf-8"))
-        if not fits(known["machine"], results["machine"]):
-            return "not recorded: the recorded table is of other versions or another machine; run all sets"
-        sets = {**known["sets"], **results["sets"]}
-        by_name = {_cell_name(cell): cell for cell in [*known["cells"], *results["cells"]]}
-        order = list(sets)
-        cells = sorted(by_name.values(), key=lambda cell: order.index(cell["set"]))
-        results = {**results, "sets": sets, "cells": cells}
+        if method is not None and (mixed := mixed_sets(known, results)):
+            return f"not recorded: {mixed[0]} was measured with other versions or on another machine; run all methods"
+        results = merged_accuracy(known, results, method)
     write_json(path, results)
     return "recorded in benchmarks/accuracy.json"
+
+
+def mixed_sets(known: dict[str, Any], results: dict[str, Any]) -> list[str]:
+    """Return the sets that were recorded on another machine or with other versions than results."""
+    recorded = {name: about.get("machine", known["machine"]) for name, about in known["sets"].items()}
+    return [name for name in results["sets"] if name in recorded and not fits(recorded[name], results["machine"])]
+
+
+def merged_accuracy(known: dict[str, Any], results: dict[str, Any], method: str | None = None) -> dict[str, Any]:
+    """Return the recorded table with results in place of the cells of their sets, or of one method on them."""
+    own = {} if fits(known["machine"], results["machine"]) else {"machine": results["machine"]}
+    stamp = {**own, "revision": results["revision"]}
+    sets = {**known["sets"], **{name: {**about, **stamp} for name, about in results["sets"].items()}}
+    kept = [one for one in known["cells"] if one["set"] not in results["sets"] or method not in (None, one["method"])]
+    order = list(sets)
+    cells = sorted([*kept, *results["cells"]], key=lambda cell: order.index(cell["set"]))
+    return {**known, "sets": sets, "cells": cells}

@@ -214,6 +214,22 @@ def linear_choices(
 ) -> NDArray[np.int64] | None: ...
 def best_scores(scores: NDArray[Any], threads: int) -> NDArray[np.int64] | None: ...
 def add_products_of_rows(table: _Compressed, weights: NDArray[np.float64], scores: NDArray[np.float64]) -> None: ...
+
+_Lines = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
+
+def hold_out_label_counts(
+    by_term: _Compressed,
+    sets: _Compressed,
+    fold: NDArray[np.int32],
+    place: NDArray[np.int32],
+    n_folds: int,
+    n_labels: int,
+    presence: bool,
+    least: int,
+) -> list[tuple[_Lines, _Lines, NDArray[np.float64], NDArray[np.float64], float, int]]: ...
+def add_products_of_terms(
+    rows: _Lines, weights: _Lines, shifts: NDArray[np.float64], scores: NDArray[np.float64]
+) -> None: ...
 def quadratic(rows: NDArray[np.float64], products: bool, squares: bool, target: NDArray[np.float64]) -> None: ...
 def moments(
     table: NDArray[np.float64],

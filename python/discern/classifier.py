@@ -7,11 +7,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from discern.data.label_sets.reading import likely_separator
 from discern.data.label_sets.sets import with_labels
 from discern.data.readers import batches
 from discern.data.source import Reading
-from discern.data.values import label_text
+from discern.data.values import label_text, likely_separator
 from discern.models.exclusive import one_at_a_time
 from discern.models.fitted import Fitted
 from discern.models.fitting import fit

@@ -7,7 +7,9 @@ import itertools
 import os
 import re
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -49,6 +51,7 @@ EXIT_CODES = {
 }
 KINDS = re.compile(r"(?<= is not a )valid (int|float)(eger)?( range)?")
 NUMBERS = {"int": "whole number", "float": "number"}
+PARAMETER = re.compile(r"\blabel_separator(=?)")
 RANGES = re.compile(r"(\S+) is not in the range (?:(\S+?)<=)?x(?:>=|<=)(\S+?)\.?$")
 
 
@@ -62,12 +65,13 @@ class Commands(TyperGroup):
         return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command, and turn its errors into exit codes."""
+        """Run the command, and turn its errors into exit codes and its warnings into sentences."""
         try:
-            result = super().invoke(ctx)
+            with _warnings_told():
+                result = super().invoke(ctx)
             sys.stdout.flush()
         except typer.BadParameter as error:
-            error.message = plain(error.message)
+            error.message = in_words_of_commands(plain(error.message))
             raise
         except BrokenPipeError as error:
             _abandon_stdout()
@@ -149,7 +153,36 @@ def _sentence(error: Exception) -> str:
         return "there is not enough memory for this"
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{os.fspath(error.filename)!r}: {error.strerror}"
-    return " ".join(str(error).split()) or type(error).__name__
+    return in_words_of_commands(" ".join(str(error).split())) or type(error).__name__
+
+
+def in_words_of_commands(message: str) -> str:
+    """Return a message with options in place of the parameters that it names.
+
+    Examples
+    --------
+    >>> in_words_of_commands("rows have several; pass label_separator='|'")
+    "rows have several; pass --label-separator '|'"
+    """
+    return PARAMETER.sub(lambda found: "--label-separator" + " " * len(found[1]), message)
+
+
+@contextmanager
+def _warnings_told() -> Iterator[None]:
+    """Write each warning for users as a sentence, without the place in the program."""
+    usual = warnings.showwarning
+
+    def tell(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if category is UserWarning:
+            typer.echo(f"discern: {in_words_of_commands(str(message))}", err=True)
+        else:
+            usual(message, category, *place, **more)
+
+    warnings.showwarning = tell
+    try:
+        yield
+    finally:
+        warnings.showwarning = usual
 
 
 def _abandon_stdout() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 import discern._native as _native
 from discern.data.strings import DataError, Strings
-from discern.data.values import canonical, doubles, folded_moment, is_missing, merged, written
+from discern.data.values import canonical, doubles, folded_moment, is_missing, merged, separator_hint, written
 from discern.data.vectors.column import Vectors, lengths_of
 
 if TYPE_CHECKING:
@@ -108,9 +108,9 @@ class Batch:
         numbers, labels = merged(numbers, map(canonical, Strings(offsets, data).to_list()))
         for number, label in enumerate(labels):
             if not label or "\0" in label:
-                fault = "has a NUL in its label" if label else "has no label"
+                fault = f"has {'a NUL in its' if label else 'no'} label in column {name!r}; add one or remove the row"
                 row = self.start + int(np.flatnonzero(numbers == number)[0])
-                raise DataError(f"row {row} of {self.source} {fault} in column {name!r}; add one or remove the row")
+                raise DataError(f"row {row} of {self.source} {fault}{separator_hint(labels, numbers)}")
         return numbers, labels
 
     def _refuse_sets(self, name: str) -> None:

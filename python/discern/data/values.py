@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -208,3 +208,55 @@ def doubles(numbers: NDArray[Any]) -> NDArray[np.float64]:
 def _double(number: float | np.floating[Any]) -> float:
     narrow = isinstance(number, np.float32 | np.float16)
     return float(str(number)) if narrow else float(number)
+
+
+# ---------------------------------------------------------------------------------------------- labels with marks
+
+LIKELY = ("|", ";", ",")
+"""Separators that a column of labels may have."""
+OFTEN = 0.05
+"""A separator is frequent if this share of the rows has it."""
+KNOWN = 0.5
+"""What stands between separators are labels if this share of it also stands alone in other rows."""
+
+
+def likely_separator(rows: Mapping[str, int]) -> str | None:
+    """Return the separator that labels seem to have, such as ``|`` between labels that other rows have alone.
+
+    ``rows`` are the numbers of rows of each label.
+
+    Examples
+    --------
+    >>> likely_separator({"oil": 9, "corn|oil": 5, "corn": 5, "tea|oil": 2}), likely_separator({"a": 5, "b": 7})
+    ('|', None)
+    """
+    total = sum(rows.values())
+    for mark in LIKELY:
+        joined = [label for label in rows if mark in label]
+        parts = {part.strip() for label in joined for part in label.split(mark)}
+        if (
+            joined
+            and sum(rows[label] for label in joined) >= OFTEN * total
+            and len(parts & {*rows}) >= KNOWN * len(parts)
+        ):
+            return mark
+    return None
+
+
+def separator_hint(labels: Sequence[str], numbers: NDArray[Any]) -> str:
+    """Return what to do if labels seem to have a separator between them, as the end of a message; else nothing.
+
+    ``numbers`` are the number of each row's label.
+
+    Examples
+    --------
+    >>> separator_hint(["oil", "corn|oil", ""], np.array([0, 1, 1, 2]))
+    "; labels seem to be separated by '|': for rows of several labels, or none, pass label_separator='|'"
+    >>> separator_hint(["oil", ""], np.array([0, 1]))
+    ''
+    """
+    mark = likely_separator(dict(zip(labels, np.bincount(numbers, minlength=len(labels)).tolist(), strict=True)))
+    told = (
+        f"labels seem to be separated by {mark!r}: for rows of several labels, or none, pass label_separator={mark!r}"
+    )
+    return f"; {told}" if mark else ""

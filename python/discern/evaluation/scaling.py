@@ -86,7 +86,7 @@ class EvidenceScaling:
         """
         problem = _Problem.of(prior, evidence, lengths, np.asarray(classes, np.int64), weights)
         found = least(problem.loss, np.array(USUAL * len(evidence)), ENOUGH)
-        return cls(tuple(_scale_of(part) for part in np.split(found, len(evidence))))
+        return cls(tuple(scale_of(part) for part in np.split(found, len(evidence))))
 
     def __call__(self, prior: Array, evidence: Sequence[Array], lengths: Sequence[NDArray[Any]]) -> Array:
         """Return the log odds of rows × classes, but for a constant of each row."""
@@ -116,7 +116,8 @@ class EvidenceScaling:
         )
 
 
-def _scale_of(parameters: Array) -> Scale:
+def scale_of(parameters: Array) -> Scale:
+    """Return the scale of the logarithm of a temperature, the log odds of a power, and the logarithm of a fading."""
     level, power, fading = parameters.tolist()
     return Scale(_bounded(level), float(_sigmoid(power)), _bounded(fading))
 
@@ -127,6 +128,25 @@ def _bounded(logarithm: float) -> float:
 
 def _sigmoid(value: float) -> float:
     return float(0.5 + 0.5 * np.tanh(0.5 * value))
+
+
+def factors_of(parameters: Array, lengths: Array, logs: Array) -> tuple[list[Array], list[Array]]:
+    """Return the factor of each part in each row, and the derivatives of factors by the parameters, in order.
+
+    ``lengths`` are groups × rows, and ``logs`` their logarithms. Of the parameters of a group, temperature and power
+    are of the factor of its evidence, and the fading is of that of the prior.
+    """
+    factors, slopes, faded = [], [], np.ones(lengths.shape[1])
+    for (level, power, fading), known, log in zip(parameters.reshape(-1, PARAMETERS), lengths, logs, strict=True):
+        share = _sigmoid(power)
+        scale = np.exp(np.clip(-level - share * log, -300.0, 300.0))
+        counted = float(np.exp(np.clip(fading, -FURTHEST, FURTHEST))) * known
+        faded += counted
+        factors.append(scale)
+        slopes += [-scale, -scale * log * (share * (1.0 - share)), -counted]
+    factors.insert(0, 1.0 / faded)
+    slopes[2::PARAMETERS] = [slope / faded**2 for slope in slopes[2::PARAMETERS]]
+    return factors, slopes
 
 
 @dataclass(frozen=True)
@@ -167,33 +187,13 @@ class _Problem:
     def _logs(self) -> Array:
         return np.log(np.maximum(self.lengths, 1.0))
 
-    def factors(self, parameters: Array) -> tuple[list[Array], list[Array]]:
-        """Return the factor of each part in each row, and the derivatives of factors by the parameters, in order.
-
-        Of the parameters of a group, temperature and power are of the factor of its evidence, and the fading is of that
-        of the prior.
-        """
-        factors, slopes, faded = [], [], np.ones(self.lengths.shape[1])
-        for (level, power, fading), lengths, logs in zip(
-            parameters.reshape(-1, PARAMETERS), self.lengths, self._logs, strict=True
-        ):
-            share = _sigmoid(power)
-            scale = np.exp(np.clip(-level - share * logs, -300.0, 300.0))
-            counted = float(np.exp(np.clip(fading, -FURTHEST, FURTHEST))) * lengths
-            faded += counted
-            factors.append(scale)
-            slopes += [-scale, -scale * logs * (share * (1.0 - share)), -counted]
-        factors.insert(0, 1.0 / faded)
-        slopes[2::PARAMETERS] = [slope / faded**2 for slope in slopes[2::PARAMETERS]]
-        return factors, slopes
-
     def loss(self, parameters: Array) -> tuple[float, Array, Array]:
         """Return the log loss, its gradient and its curvature but for that of the factors, which keeps it convex.
 
         A row's loss is log Σₖ exp(Σⱼ fⱼ zⱼₖ) − Σⱼ fⱼ tⱼ with factors f, parts z and targets t: its gradient in f is
         E[z] − t and its Hessian Cov[z], over the classes by their probabilities.
         """
-        factors, slopes = self.factors(parameters)
+        factors, slopes = factors_of(parameters, self.lengths, self._logs)
         totals, means, products = _native.expectations(self.parts, factors)
         value = self.shares @ totals
         value -= sum(

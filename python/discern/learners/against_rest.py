@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
+FEW_CELLS, SPARSE = 1 << 20, 8
+"""Weights of more terms × labels than this are sparse, if fewer than one in 8 is of a label that has the term."""
+
+
 def against_rest_weight(weight: WeightFunction, total: float, documents: float) -> WeightFunction:
     """Return the weight of a term for a class, less that for all rows that are not in the class.
 
@@ -86,7 +90,8 @@ def _of_entries(own: Counts, values: Array, margins: Margins, weight: WeightFunc
     level = weight(0, of_terms[0], margins.classes, 0) - shift[0]
     excess = weight(values, of_terms[terms], margins.classes[classes], 0) - shift[terms] - level[classes]
     bias, shape = np.zeros(len(own.labels)), (len(own.terms), len(own.labels))
-    if shape[0] * shape[1] <= MOST_DENSE:
+    cells = shape[0] * shape[1]
+    if cells <= FEW_CELLS or (cells <= MOST_DENSE and cells <= SPARSE * len(terms)):
         weights = shift[:, None] + level
         weights[terms, classes] += excess
         return LinearScores(bias, weights, presence)

@@ -32,6 +32,8 @@ from discern.statistics.statistic import arrays_of
 from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from numpy.typing import NDArray
 
     from discern.evaluation.scaling import EvidenceScaling
@@ -372,16 +374,15 @@ class Model:
         settings: NaiveBayesSettings,
         text: TextSettings,
         calibration: EvidenceScaling | None = None,
-    ) -> Model:
+    ) -> Self:
         """Make a model of what :meth:`arrays` returned; raises ValueError if it does not fit together."""
         prior, start = (float_array(arrays[name]) for name in ("prior", "start"))
-        shares = np.exp(np.minimum(prior, 0.0))
-        if shares.shape != (len(labels),) or len(set(labels)) < len(labels) or abs(shares.sum() - 1) > 1e-6:
+        if prior.shape != (len(labels),) or len(set(labels)) < len(labels) or not cls.is_prior(prior):
             raise ValueError("the labels do not match their priors")
         if start.shape != prior.shape:
             raise ValueError("the labels do not match their start")
         columns = (
-            kind_of(feature).column.from_arrays(
+            cls.column_class(feature).from_arrays(
                 feature,
                 labels,
                 arrays_of(arrays, place),
@@ -392,6 +393,16 @@ class Model:
         model = cls(labels, prior, start, tuple(columns), calibration)
         model.ready()
         return model
+
+    @staticmethod
+    def is_prior(prior: Array) -> bool:
+        """Return whether numbers can be the prior: here, the logarithms of shares that sum to 1."""
+        return bool(abs(np.exp(np.minimum(prior, 0.0)).sum() - 1) <= 1e-6)
+
+    @staticmethod
+    def column_class(feature: Feature) -> type[Column]:
+        """Return the class of a column of the model."""
+        return kind_of(feature).column
 
 
 def _is_text(column: Column) -> bool:

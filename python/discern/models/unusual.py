@@ -27,6 +27,12 @@ NO_SLIM_NOVELTY = (
 )
 
 
+NO_SEVERAL_NOVELTY = (
+    "this model has several labels a row and no novelty, which compares a row with those of its one label; look for "
+    "rows whose probabilities are all small instead"
+)
+
+
 def is_generative(resolved: Resolved) -> bool:
     """Return whether a model's own scores of its columns are likelihoods."""
     naive_bayes = resolved.naive_bayes
@@ -47,6 +53,8 @@ def generative(fitted: Fitted) -> Model:
 
 def novelty(fitted: Fitted, batch: Batch, shares: NDArray[np.float64], threads: int | None) -> NDArray[np.float64]:
     """Return how unusual each row is, from 0 to 1; ``shares`` are the probabilities of its labels."""
+    if fitted.resolved.several is not None:
+        raise ValueError(NO_SEVERAL_NOVELTY)
     if fitted.resolved.novelty is None or not fitted.has_novelty:
         raise ValueError(NO_NOVELTY)
     model = fitted.generative

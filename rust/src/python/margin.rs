@@ -15,6 +15,7 @@ use crate::learners::margin::dual::Dual;
 use crate::learners::margin::order::{Merged, NOWHERE, Order};
 use crate::learners::margin::primal::Primal;
 use crate::learners::margin::rows::Rows;
+use crate::learners::margin::together::{LANES, LEAST_TOLERANCE, Together};
 use crate::learners::margin::value::{One, Value, is_narrow, is_one};
 use crate::learners::margin::{Certificate, Intercept, Limits, Loss, Solution};
 use crate::tables::vectors::{Vectors, class_sums as sum_by_class};
@@ -46,6 +47,18 @@ struct Task {
     threads: usize,
     /// Whether to keep the α of each row.
     duals: bool,
+}
+
+impl Task {
+    /// Return whether functions with these costs can be solved over the same reading of the rows.
+    fn fits_together(&self, costs: &[[f64; 2]]) -> bool {
+        let Some([first, _]) = costs.first() else {
+            return false;
+        };
+        let same = costs.iter().flatten().all(|cost| cost == first && cost.is_finite());
+        let smooth = self.solver == Solver::Dual && self.loss == Loss::SquaredHinge;
+        same && smooth && self.intercept != Intercept::Free && self.limits.tolerance >= LEAST_TOLERANCE
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -189,12 +202,18 @@ fn solve<V: Value>(
         return Ok(solutions.into_iter().map(expand).collect());
     }
     let solutions: Vec<Mutex<Option<Solution>>> = costs.iter().map(|_| Mutex::new(None)).collect();
+    if let Some(members) = members.filter(|_| scales.is_none() && task.fits_together(costs)) {
+        solve_together(py, &rows, order, costs[0][0], members, n_columns, task, &solutions)?;
+    }
     let next = AtomicUsize::new(0);
     let mut workers = vec![(); task.threads.min(costs.len()).max(1)];
     on_threads(py, &mut workers, |()| {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(pair) = costs.get(number) else { break };
+            if is_solved(&solutions[number]) {
+                continue;
+            }
             let own = if costs.len() == 1 { 1 } else { number as u32 };
             let is_positive = |class: u32| match members {
                 Some((members, n_classes)) => members[number * n_classes + class as usize],
@@ -215,6 +234,54 @@ fn solve<V: Value>(
         .into_iter()
         .map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
     taken.collect::<Option<Vec<_>>>().ok_or_else(internal_error)
+}
+
+fn is_solved(slot: &Mutex<Option<Solution>>) -> bool {
+    slot.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
+/// Solve functions of one cost in groups, each group over the same reading of the rows; some may be left.
+#[allow(clippy::too_many_arguments)]
+fn solve_together<V: Value>(
+    py: Python<'_>,
+    rows: &Rows<V>,
+    order: &Order,
+    cost: f64,
+    (members, n_classes): (&[bool], usize),
+    n_columns: usize,
+    task: &Task,
+    solutions: &[Mutex<Option<Solution>>],
+) -> PyResult<()> {
+    let costs: Vec<f64> = order.merged.iter().map(|row| cost * row.weight).collect();
+    let is_positive = |function: usize, row: &Merged| members[function * n_classes + row.class as usize];
+    let count = |function: usize| order.merged.iter().filter(|row| is_positive(function, row)).count();
+    let counts: Vec<usize> = (0..solutions.len()).map(count).collect();
+    let mut functions: Vec<usize> = (0..solutions.len()).collect();
+    functions.sort_by_key(|&function| (counts[function], function)); // those of a group take about as many passes
+    let (groups, next) = (functions.chunks(LANES).collect::<Vec<_>>(), AtomicUsize::new(0));
+    let mut workers = vec![(); task.threads.min(groups.len()).max(1)];
+    on_threads(py, &mut workers, |()| {
+        while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if group.len() < LANES / 2 {
+                continue; // one by one is faster
+            }
+            let bits = |row: &Merged| {
+                let bit = |(lane, &function): (usize, &usize)| u32::from(is_positive(function, row)) << lane;
+                group.iter().enumerate().map(bit).sum()
+            };
+            let positive: Vec<u32> = order.merged.iter().map(bits).collect();
+            let found =
+                Together::new(rows, &positive, &costs, task.intercept).solve(task.limits, task.seed, group.len());
+            for (&function, solution) in group.iter().zip(found) {
+                let expand = |solution: Solution| Solution {
+                    weights: rows.expand(solution.weights, n_columns),
+                    duals: if task.duals { solution.duals } else { Vec::new() },
+                    ..solution
+                };
+                *solutions[function].lock().unwrap_or_else(PoisonError::into_inner) = solution.map(expand);
+            }
+        }
+    })
 }
 
 fn solve_one<V: Value>(

@@ -19,6 +19,7 @@ mod neighbors;
 mod numbers;
 mod perceptron;
 mod scorer;
+mod sets;
 mod sources;
 mod streaming;
 mod strings;
@@ -58,5 +59,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     neighbors::register(module)?;
     margin::register(module)?;
     matrices::register(module)?;
+    sets::register(module)?;
     work::register(module)
 }

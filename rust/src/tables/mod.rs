@@ -14,6 +14,7 @@ pub mod moments;
 pub mod posterior;
 pub mod products;
 pub mod quadratic;
+pub mod sets;
 pub mod shortest;
 pub mod vectors;
 pub mod weighting;

@@ -12,7 +12,8 @@ import benchmarks.accuracy.several as several
 from benchmarks.accuracy import tables
 from benchmarks.accuracy.methods import METHODS, Answers, Split
 from benchmarks.accuracy.scores import Scores
-from benchmarks.accuracy.table import cell, figures
+from benchmarks.accuracy.table import cell, figures, named
+from benchmarks.harness.report import merged_accuracy, mixed_sets
 
 TABLE = pa.table({"label": ["spam", "ham"] * 60, "text": ["win a free prize now", "lunch at noon tomorrow"] * 60})
 SPLIT = Split("messages", "label", TABLE, TABLE[:20])
@@ -55,6 +56,14 @@ def test_a_method_learns_several_labels_a_row(method: several.Method) -> None:
     assert min(found["micro F1"], found["macro F1"], found["exact match"]) > 0.9
     one = several.figures(several.Split("topics", ([], []), (["a", "b"], [["corn", "oil"], ["oil"]])), [["oil"], []])
     assert one == {"micro F1": 0.5, "macro F1": pytest.approx(1 / 3), "exact match": 0}
+
+
+def test_the_figures_that_are_wanted_with_several_labels_are_goals() -> None:
+    cell = {"set": "reuters_modapte", "method": "discern linear SVM, several labels", "micro F1": 0.9, "macro F1": 0.4}
+    assert Scores({}, {}, [cell])._bars_of_sets() == [
+        ("reuters_modapte: micro F1 of discern linear SVM at least 87.5", "90.00", True),
+        ("reuters_modapte: macro F1 of discern linear SVM at least 50", "40.00", False),
+    ]
 
 
 def test_the_page_has_a_table_of_several_labels() -> None:
@@ -144,3 +153,44 @@ def test_goals_of_tables_are_of_their_means() -> None:
     worse = {**best, "accuracy": 0.97, "log loss": 0.3, "calibration error": 0.05}
     missed = {wanted: reached for wanted, _, reached in Scores({}, sets, [worse, trees, *texts]).goals()}
     assert not any(missed[wanted] for wanted in missed if "discern best" in wanted)
+
+
+def recorded(machine: str, sets: dict[str, list[str]]) -> dict[str, object]:
+    cells = [{"set": name, "method": method, "accuracy": 0.5} for name, methods in sets.items() for method in methods]
+    about = {name: {"train": 1, "texts": False} for name in sets}
+    return {"machine": {"processor": machine}, "revision": f"of {machine}", "sets": about, "cells": cells}
+
+
+def test_sets_that_are_measured_again_replace_their_cells_and_name_their_machine() -> None:
+    known = recorded("old", {"a": ["one", "gone"], "b": ["one"]})
+    merged = merged_accuracy(known, recorded("new", {"a": ["one", "two"], "c": ["one"]}))
+    assert [(cell["set"], cell["method"]) for cell in merged["cells"]] == [
+        ("a", "one"), ("a", "two"), ("b", "one"), ("c", "one")
+    ]  # fmt: skip
+    assert merged["machine"] == {"processor": "old"}
+    assert merged["sets"]["a"] == {"train": 1, "texts": False, "machine": {"processor": "new"}, "revision": "of new"}
+    assert "machine" not in merged["sets"]["b"]
+
+
+def test_one_method_is_not_mixed_with_cells_of_another_machine() -> None:
+    known = recorded("old", {"a": ["one", "two"], "b": ["one"]})
+    assert mixed_sets(known, recorded("new", {"a": ["one"]})) == ["a"]
+    assert mixed_sets(known, recorded("new", {"c": ["one"]})) == []
+    again = merged_accuracy(known, recorded("old", {"a": ["one"]}), "one")
+    assert [cell["method"] for cell in again["cells"] if cell["set"] == "a"] == ["two", "one"]
+
+
+def test_the_page_names_the_machine_of_each_set() -> None:
+    merged = merged_accuracy(recorded("old", {"a": ["one"]}), recorded("new", {"c": ["one"]}))
+    assert Scores(merged["machine"], merged["sets"], merged["cells"])._machines() == [
+        "Machine: processor old.",
+        "",
+        "Measured later, with other versions or on another machine: c. Machine: processor new.",
+    ]
+
+
+def test_groups_of_sets_can_be_measured_alone() -> None:
+    assert named("tables") == tables.NAMES
+    assert named("iris") == ("iris",)
+    with pytest.raises(SystemExit, match="there is no set 'iriss'"):
+        named("iriss")

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -261,3 +262,51 @@ def test_models_are_compared_on_sets(folder: Path) -> None:
     shown = well("compare", folder / "train.csv", *options)
     assert "micro F1" in shown
     assert "not exact" in shown
+
+
+def test_labels_with_a_separator_are_told_of(folder: Path, tmp_path: Path) -> None:
+    """A row without labels is an error, which names the option; without such rows, each text is one label."""
+    told = badly("fit", folder / "train.csv", "-o", tmp_path / "m")
+    assert "has no label in column 'label'; add one or remove the row; labels seem to be separated by '|'" in told
+    assert "pass --label-separator '|'" in told
+    some = write(tmp_path / "some.csv", [row for row in rows(240) if row["label"]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        result = in_process("fit", some, "-o", tmp_path / "m")
+    assert result.exit_code == 0
+    assert (
+        "discern: labels have '|' between other labels; if rows have several, pass --label-separator '|'"
+        in result.output
+    )
+    plain = write(tmp_path / "plain.csv", [{"label": "a", "text": "win"}, {"label": "", "text": "lunch"}])
+    assert badly("fit", plain, "-o", tmp_path / "m").endswith("add one or remove the row")
+    assert "--label-separator must be a mark" in badly("fit", some, "-o", tmp_path / "m", "--label-separator", "a")
+
+
+def test_bad_labels_are_sentences(tmp_path: Path) -> None:
+    lines = [{"label": ["a"], "text": "win"}, {"label": ["b", "b"], "text": "lunch"}, {"label": ["c|d"], "text": "tea"}]
+    for name, content in {
+        "mixed": [*lines, {"label": "c", "text": "noon"}],
+        "lists": lines,
+        "null": [*lines, {"label": None, "text": "noon"}],
+        "empty": [*lines, {"label": [""], "text": "noon"}],
+        "nested": [*lines, {"label": [["a"]], "text": "noon"}],
+    }.items():
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, content)), "utf-8")
+    assert "mixed.jsonl, column 'label'" in badly("fit", tmp_path / "mixed.jsonl", "-o", tmp_path / "m")
+    assert "'c' is not a list of labels" in badly("fit", tmp_path / "mixed.jsonl", "-o", tmp_path / "m")
+    assert "the labels are missing" in badly("fit", tmp_path / "null.jsonl", "-o", tmp_path / "m")
+    for name in ("empty", "nested"):
+        assert "row 4 of" in badly("fit", tmp_path / f"{name}.jsonl", "-o", tmp_path / "m")
+    told = badly("fit", tmp_path / "lists.jsonl", "-o", tmp_path / "m", "--label-separator", "|")
+    assert "the label 'c|d' contains the separator '|'" in told
+    well("fit", tmp_path / "lists.jsonl", "-o", tmp_path / "m", "-q")
+    assert Classifier.load(tmp_path / "m").labels == ("a", "b", "c|d")
+
+
+def test_novelty_is_refused(model: Path, folder: Path) -> None:
+    for words in (
+        ("predict", model, folder / "test.csv", "--novelty"),
+        ("evaluate", model, folder / "test.csv", "--novelty", "0.05"),
+    ):
+        assert "several labels a row and no novelty" in badly(*words)

@@ -8,10 +8,11 @@ import pytest
 
 from discern import Classifier
 from discern.data.batch import Batch
-from discern.data.label_sets.reading import LabelSets, likely_separator
+from discern.data.label_sets.reading import LabelSets
 from discern.data.label_sets.sets import Membership, labels_in, renamed_sets, set_text
 from discern.data.readers import batches
 from discern.data.strings import DataError
+from discern.data.values import likely_separator
 
 SETS = [["oil", "corn"], [], ["tea"], ["corn", "corn"]]
 TEXTS = [set_text(one) for one in SETS]
@@ -63,7 +64,7 @@ def test_numbers_and_truth_values_are_labels():
         ([{"label": ["a\x1fb"], "text": ""}], "", (), "control character"),
         ([{"label": ["a", ""], "text": ""}], "", (), "not a label"),
         ([{"label": ["a|b"], "text": ""}], "|", (), "contains the separator"),
-        ([{"label": "a", "text": ""}], "", (), "make each a list of labels, or pass label_separator"),
+        ([{"label": "a", "text": ""}], "", (), "all of them lists, or pass label_separator"),
         ({"a": [2], "text": [""]}, "", ("a",), "2 is neither 1 nor 0"),
         ({"a": [1], "text": [""]}, "", ("a", "aa"), "no column 'aa'"),
         ({"a": [1], "label": ["x"], "text": [""]}, "", ("a",), "beside those of labels_from"),

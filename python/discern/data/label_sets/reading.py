@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,6 @@ SETS = (list, tuple, set, frozenset, np.ndarray)
 """Types of values that are sets of labels."""
 YES, NO = ("1", "true"), ("0", "false", "")
 """What a flag is whose column is the name of a label."""
-LIKELY = ("|", ";", ",")
-"""Separators that a column of labels may have."""
-OFTEN = 0.05
-"""A separator is frequent if this share of the rows has it."""
-KNOWN = 0.5
-"""What stands between separators are labels if this share of it also stands alone in other rows."""
 
 
 def holds_sets(column: Any) -> bool:
@@ -93,17 +88,15 @@ class LabelSets:
     # ------------------------------------------------------------------------------------------------- lists
 
     def _from_lists(self, batch: Batch, label: str) -> list[str]:
-        known: dict[Any, str] = {}  # sets of texts by these: other values may be equal and mean something else
-        found = []
-        for place, value in enumerate(_listed(batch, label)):
-            key = tuple(value) if type(value) is list else None
-            text = None if key is None else known.get(key) if set(map(type, key)) <= {str} else None
-            if text is None:
-                text = self._of_value(value, batch.place_of(place, label))
-                if key is not None and set(map(type, key)) <= {str}:
-                    known[key] = text
-            found.append(text)
-        return found
+        """Read lists, each distinct one of texts once: other values may be equal and mean something else."""
+        values = list(_listed(batch, label))
+        if {*map(type, values)} <= {list} and {*map(type, itertools.chain.from_iterable(values))} <= {str}:
+            keys = [*map(tuple, values)]
+            first = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))
+            rows = sorted(first.values())
+            known = {keys[row]: self._of_value(values[row], batch.place_of(row, label)) for row in rows}
+            return [*map(known.__getitem__, keys)]
+        return [self._of_value(value, batch.place_of(place, label)) for place, value in enumerate(values)]
 
     def _of_value(self, value: Any, where: str) -> str:
         if isinstance(value, SETS) and getattr(value, "ndim", 1) == 1:
@@ -113,6 +106,10 @@ class LabelSets:
         raise DataError(f"{where}: {value!r} is not a list of labels, as in other rows; make all of them lists")
 
     def _label(self, value: Any, where: str) -> str:
+        if isinstance(value, (*SETS, dict)):
+            raise DataError(
+                f"{where}: the list of labels holds {value!r}, which is not a label; write its labels alone"
+            )
         text = _checked(value, lambda: where)
         if self.separator and self.separator in text:
             raise DataError(
@@ -126,9 +123,12 @@ class LabelSets:
     def _from_texts(self, batch: Batch, label: str) -> list[str]:
         """Read texts, each distinct one once."""
         if not self.separator:
+            first = values_of(batch.columns[label])[0]
+            if is_missing(first):
+                self._of_value(first, batch.place_of(0, label))
             raise DataError(
-                f"column {label!r} of {batch.source} holds texts, and the model has several labels a row: make each a "
-                "list of labels, or pass label_separator"
+                f"{batch.place_of(0, label)}: {first!r} is not a list of labels, and the model has several labels a "
+                "row; make all of them lists, or pass label_separator"
             )
         column = batch.columns[label]
         if not isinstance(column, Strings) and not is_arrow(column):
@@ -202,26 +202,3 @@ def _checked(value: Any, where: Callable[[], str]) -> str:
     if SEPARATOR in text or "\0" in text:
         raise DataError(f"{where()}: the label {text!r} contains a control character, U+001F or U+0000; rename it")
     return text
-
-
-def likely_separator(rows: Mapping[str, int]) -> str | None:
-    """Return the separator that labels seem to have, such as ``|`` between labels that other rows have alone.
-
-    ``rows`` are the numbers of rows of each label.
-
-    Examples
-    --------
-    >>> likely_separator({"oil": 9, "corn|oil": 5, "corn": 5, "tea|oil": 2}), likely_separator({"a": 5, "b": 7})
-    ('|', None)
-    """
-    total = sum(rows.values())
-    for mark in LIKELY:
-        joined = [label for label in rows if mark in label]
-        parts = {part.strip() for label in joined for part in label.split(mark)}
-        if (
-            joined
-            and sum(rows[label] for label in joined) >= OFTEN * total
-            and len(parts & {*rows}) >= KNOWN * len(parts)
-        ):
-            return mark
-    return None

@@ -100,7 +100,10 @@ def lengths_of(column: Any) -> NDArray[np.int64] | None:
         return _arrow_lengths(column)
     elif not isinstance(column, list | np.ndarray):
         return None
-    if {*map(type, column)} <= SINGLE or not any(is_sequence(value) for value in column):
+    types = {*map(type, column)}
+    if types and types <= {list, tuple}:
+        return np.fromiter(map(len, column), np.int64, len(column))
+    if types <= SINGLE or not any(is_sequence(value) for value in column):
         return None
     return np.array([len(value) if is_sequence(value) else 0 for value in column], np.int64)
 

@@ -275,7 +275,7 @@ class TextColumn(_Terms, Column):
 
     def of_batch(self, batch: Batch, threads: int) -> Scores:
         name, rows = self.feature.name, batch.rows
-        if rows > FEW and self.scores.weights is not None:
+        if rows > FEW and self.scores.weights is not None and self.labels:
             return batch.read_texts(name, lambda texts, strict: Scores(*self.scorer.score(texts, threads, strict)))
         found, unknown = self.vocabulary.rows(batch.texts(name), 1 if rows <= FEW else threads)
         scores = self._score_few(found, rows) if rows <= FEW else self.scores.of_rows(self.matrix(found, rows))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,21 +11,21 @@ import numpy as np
 
 from discern.data.label_sets.sets import Membership
 from discern.data.text import TextSettings
-from discern.evaluation.scaling import EvidenceScaling
-from discern.learners.against_rest import against_rest_weight
-from discern.learners.bayes import Margins, NaiveBayesSettings, multinomial_weight
-from discern.models.columns.arrays import sparse
+from discern.evaluation.several.evidence import Pairs, started
+from discern.learners.bayes import NaiveBayesSettings
 from discern.models.columns.kind import ColumnSettings
 from discern.models.naive_bayes import groups_of
 from discern.models.several.columns import solve_column
 from discern.models.several.naive_bayes import log_odds_of
-from discern.statistics.by_class import scores_of_rows
+from discern.models.several.scaling import softplus
+from discern.models.several.texts import Compressed, HeldTexts, compressed, without_folds
 from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from discern.data.roles import Feature
+    from discern.evaluation.scaling import EvidenceScaling
     from discern.learners.smoothing import Smoothing
     from discern.models.columns.text import TextRows
     from discern.models.validation.rows import Folds, Sample
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 MOST_LIKELY = 16
 """A calibration is fitted to the labels of each row, and to this many of the likeliest others."""
-MOST_DENSE = 1 << 24
-"""Weights of terms × labels of a fold are dense up to this many."""
+MOST_SCORED, MOST_TEXTS = 8, 2
+"""The number of columns that are kept as they were scored, and of texts whose counts without each fold are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +60,16 @@ class HeldOutLabels:
         """The log odds without calibration."""
         return np.asarray(sum((own for own, _ in self.columns), start=self.prior * self.has_prior))
 
-    def calibration(self) -> EvidenceScaling:
-        """Fit a calibration of all labels: to those of each row, and to the likeliest of the others."""
-        rows, labels = np.nonzero(self._compared())
+    def calibration(self, start: Array | None = None) -> tuple[EvidenceScaling, Array]:
+        """Fit a calibration of all labels: to those of each row, and to the likeliest of the others.
+
+        Return also its parameters: the fit of a similar choice may start from them.
+        """
+        compared = self._compared()
         evidence, lengths = self._grouped
-        pairs = [np.stack([np.zeros(len(rows)), part[rows, labels]], axis=1) for part in (self.prior, *evidence)]
-        of_pairs = [known[rows] for known in lengths]
-        return EvidenceScaling.fit(pairs[0], pairs[1:], of_pairs, self.truth[rows, labels].astype(np.int64))
+        parts = [part[compared] for part in (self.prior, *evidence)]
+        pairs = Pairs.of(compared.sum(axis=1), parts, lengths, self.truth[compared])
+        return pairs.fitted(started(start, len(evidence)))
 
     def _compared(self) -> NDArray[np.bool_]:
         """Return which labels of each row the calibration is fitted to."""
@@ -82,9 +85,10 @@ class HeldOutLabels:
         """Return the calibrated log odds."""
         return self.scores if calibration is None else calibration(self.prior, *self._grouped)
 
-    def loss(self) -> float:
-        """Return the log loss after calibration: the mean over rows and labels."""
-        return log_loss(self.calibrated(self.calibration()), self.truth)
+    def loss(self, start: Array | None = None) -> tuple[float, Array]:
+        """Return the log loss after calibration, the mean over rows and labels; and the parameters of the fit."""
+        calibration, parameters = self.calibration(start)
+        return log_loss(self.calibrated(calibration), self.truth), parameters
 
 
 def log_loss(log_odds: Array, truth: NDArray[np.bool_]) -> float:
@@ -95,7 +99,21 @@ def log_loss(log_odds: Array, truth: NDArray[np.bool_]) -> float:
     >>> round(log_loss(np.array([[0.0, 1000.0]]), np.array([[True, True]])), 4)
     0.3466
     """
-    return float(np.logaddexp(0.0, np.where(truth, -log_odds, log_odds)).mean()) if truth.size else 0.0
+    return float(softplus(np.where(truth, -log_odds, log_odds)).mean()) if truth.size else 0.0
+
+
+class LastTexts:
+    """The last texts whose terms were asked for, with the rows that have each term."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[TextRows, Compressed]] = {}
+
+    def by_term(self, column: TextRows) -> Compressed:
+        """Return the rows that have each term, and how often."""
+        if id(column) not in self._known:
+            _make_room(self._known, MOST_TEXTS)
+            self._known[id(column)] = column, compressed(column.matrix.tocsc())
+        return self._known[id(column)][1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,18 +123,29 @@ class Rows:
     sample: Sample
     members: Membership
     folds: Folds
-    _left: dict[tuple[int, bool, int], tuple[Any, list[_Left]]] = field(default_factory=dict)
+    last: LastTexts = field(default_factory=LastTexts)
+    """The last texts by their terms, for other folds of the same rows."""
+    _scored: dict[Any, tuple[Array, NDArray[np.int64]]] = field(default_factory=dict)
+    _texts: dict[tuple[int, bool, int], tuple[TextRows, list[HeldTexts]]] = field(default_factory=dict)
 
-    def without_folds(self, column: TextRows, presence: bool, min_df: int) -> list[_Left]:
-        """Return the counts of a text without each fold; those of the last text are remembered."""
+    def scored(self, feature: Feature, settings: NaiveBayesSettings, text: TextSettings, min_df: int) -> Any:
+        """Return the log odds of a column, and how many of its terms are known; the last few are remembered."""
+        own = replace(settings.of_view(feature.view), priors="data")  # these do not matter to a column
+        key = feature, own, text.view(feature.view), min_df
+        if key not in self._scored:
+            _make_room(self._scored, MOST_SCORED)
+            self._scored[key] = _column(self, feature, own, text, min_df)
+        return self._scored[key]
+
+    def without_folds(self, column: TextRows, presence: bool, min_df: int) -> list[HeldTexts]:
+        """Return the counts of a text without each fold; those of the last few texts are remembered."""
         key = id(column), presence, min_df
-        if key not in self._left:
-            matrix = column.matrix
-            if presence:
-                matrix = sparse((np.ones_like(matrix.data), matrix.indices, matrix.indptr), matrix.shape)
-            self._left.clear()
-            self._left[key] = column, list(_without_folds(self, matrix, min_df))
-        return self._left[key][1]
+        if key not in self._texts:
+            _make_room(self._texts, MOST_TEXTS)
+            by_term = self.last.by_term(column)
+            held = without_folds(by_term, self.sets, self.left, self.folds, presence, min_df)
+            self._texts[key] = column, held
+        return self._texts[key][1]
 
     @cached_property
     def sets(self) -> Any:
@@ -141,11 +170,17 @@ class Rows:
         return np.asarray(odds[self.folds.numbers])
 
 
+def _make_room(kept: dict[Any, Any], most: int) -> None:
+    """Forget the first of what is kept, if there are many."""
+    while len(kept) >= most:
+        kept.pop(next(iter(kept)))
+
+
 def held_out(
     rows: Rows, features: Sequence[Feature], settings: NaiveBayesSettings, text: TextSettings, min_df: int = 1
 ) -> HeldOutLabels:
     """Score rows under the model of all rows but their fold's."""
-    columns = tuple(_column(rows, feature, settings, text, min_df) for feature in features)
+    columns = tuple(rows.scored(feature, settings, text, min_df) for feature in features)
     has_text = any(feature.role == "text" for feature in features)
     has_prior = settings.event_model.has_prior or not has_text
     return HeldOutLabels(tuple(features), rows.truth, rows.priors(settings), columns, has_prior)
@@ -189,71 +224,6 @@ def _solved_again(
 def text_scores(
     rows: Rows, column: TextRows, smoothing: Smoothing, presence: bool, min_df: int
 ) -> tuple[Array, NDArray[np.int64]]:
-    """Return the log odds of held-out texts, and how many of their terms are known.
-
-    Terms that only rows of the fold hold are unknown to its model, and of the others those of the fold suffice.
-    """
+    """Return the log odds of held-out texts, and how many of their terms are known."""
     found = rows.without_folds(column, presence, max(min_df, 1))
-    lengths = [np.asarray(left.rows.sum(axis=1)).ravel().astype(np.int64) for left in found]
-    return np.concatenate([left.scores(smoothing) for left in found]), np.concatenate(lengths)
-
-
-def _without_folds(rows: Rows, matrix: Any, min_df: int) -> Iterator[_Left]:
-    n_terms, sets = matrix.shape[1], rows.sets
-    by_label = (matrix.T.tocsr() @ sets).tocsr()
-    of_terms, present = np.asarray(matrix.sum(axis=0)).ravel(), np.bincount(matrix.indices, minlength=n_terms)
-    for fold, left in zip(rows.folds, rows.left, strict=True):
-        held = matrix[fold]
-        gone = (held.T.tocsr() @ sets[fold]).tocsr()
-        frequent = present - np.bincount(held.indices, minlength=n_terms) >= min_df
-        used = np.zeros(n_terms, bool)
-        used[held.indices] = True
-        terms = np.flatnonzero(used & frequent)
-        counts = (by_label[terms] - gone[terms]).tocsr()
-        counts.eliminate_zeros()
-        mask = frequent.astype(np.int64)
-        in_label = np.asarray(mask @ by_label - mask @ gone, np.float64).ravel()
-        rest = (of_terms - np.asarray(held.sum(axis=0)).ravel())[frequent]
-        margins = Margins(
-            of_terms[terms] - np.asarray(held.sum(axis=0)).ravel()[terms],
-            in_label,
-            left,
-            max(int(frequent.sum()), 1),
-            float(rest.sum()),
-        )
-        yield _Left(held[:, terms].astype(np.float64), counts, margins, rows.sample.rows - len(fold))
-
-
-@dataclass(frozen=True)
-class _Left:
-    """Rows of a fold, and the counts of their terms × labels in the rows outside it."""
-
-    rows: Any
-    counts: Any
-    margins: Margins
-    documents: int
-
-    def scores(self, smoothing: Smoothing) -> Array:
-        """Return the log odds of the rows; weights are sparse but for a shift of a term and a level of a label."""
-        margins, counts = self.margins, self.counts
-        shape = counts.shape
-        if not shape[0] or not shape[1]:
-            return np.zeros((self.rows.shape[0], shape[1]))
-        total = margins.overall or 0.0
-        weight = against_rest_weight(multinomial_weight(smoothing, margins), total, self.documents)
-        terms = np.repeat(np.arange(shape[0]), np.diff(counts.indptr))
-        of_terms, in_label = margins.terms.astype(np.float64), margins.classes
-        excess = weight(counts.data, of_terms[terms], in_label[counts.indices], 0)
-        excess = excess - weight(0, of_terms[terms], in_label[counts.indices], 0)
-        shift = weight(0, of_terms, in_label[0], 0)
-        level = weight(0, of_terms[0], in_label, 0) - shift[0]
-        lengths = np.asarray(self.rows.sum(axis=1)).reshape(-1, 1)
-        found = self._product(sparse((excess, counts.indices, counts.indptr), shape))
-        found += np.asarray(self.rows @ shift).reshape(-1, 1) + lengths * level
-        found[:, (margins.documents == 0) | (margins.documents == self.documents)] = 0.0
-        return found
-
-    def _product(self, excess: Any) -> Array:
-        if excess.shape[0] * excess.shape[1] > MOST_DENSE:
-            return np.asarray((self.rows @ excess).toarray(), np.float64)
-        return scores_of_rows(self.rows, excess.toarray(), np.zeros(excess.shape[1]))
+    return np.concatenate([fold.scores(smoothing) for fold in found]), np.concatenate([fold.lengths for fold in found])

@@ -93,9 +93,9 @@ class LabelTable:
 
     def with_silent(self, found: LinearMargins) -> LabelLinear:
         """Return the decider of the functions of :meth:`fitted`."""
-        weights, bias = np.zeros((self.n_labels, self.matrix.shape[1])), np.zeros(self.n_labels)
-        weights[~self.is_silent], bias[~self.is_silent] = found.coef, found.intercept
-        return self.linear(weights.T, bias)
+        weights, bias = np.zeros((self.matrix.shape[1], self.n_labels)), self.prior.copy()
+        weights[:, ~self.is_silent], bias[~self.is_silent] = found.coef.T, found.intercept
+        return LabelLinear(weights, bias, self.n_labels)
 
     def linear(self, weights: Array, bias: Array) -> LabelLinear:
         """Return the decider of weights, axes × labels; labels that all rows have or none keep their prior."""

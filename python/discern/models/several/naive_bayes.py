@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discern.data.label_sets.sets import Membership
-from discern.models.columns.arrays import float_array
-from discern.models.columns.kind import ColumnSettings, Scores
+from discern.models.columns.kind import Column, ColumnSettings, Scores
 from discern.models.naive_bayes import Model
 from discern.models.several.columns import column_class, solve_column
 from discern.models.several.scaling import LabelScaling, probabilities
-from discern.statistics.statistic import arrays_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -142,32 +140,14 @@ class LabelsModel(Model):
         """The number of parameters: each label has its own, and shares the rest with all."""
         return (len(self.labels) + 1) * (sum(column.parameters for column in self.columns) + 1) - 1
 
-    @classmethod
-    def from_arrays(
-        cls,
-        labels: tuple[str, ...],
-        features: Sequence[Feature],
-        arrays: Mapping[str, NDArray[Any]],
-        settings: NaiveBayesSettings,
-        text: TextSettings,
-        calibration: EvidenceScaling | None = None,
-    ) -> LabelsModel:
-        """Make a model of what :meth:`arrays` returned; raises ValueError if it does not fit together."""
-        prior, start = (float_array(arrays[name]) for name in ("prior", "start"))
-        if prior.shape != (len(labels),) or start.shape != prior.shape or len(set(labels)) < len(labels):
-            raise ValueError("the labels do not match their priors")
-        columns = (
-            column_class(feature).from_arrays(
-                feature,
-                labels,
-                arrays_of(arrays, place),
-                ColumnSettings(settings.of_view(feature.view), text.view(feature.view)),
-            )
-            for place, feature in enumerate(features)
-        )
-        model = cls(labels, prior, start, tuple(columns), calibration)
-        model.ready()
-        return model
+    @staticmethod
+    def is_prior(prior: Array) -> bool:
+        """Return true: any log odds can be the prior of a label."""
+        return True
+
+    @staticmethod
+    def column_class(feature: Feature) -> type[Column]:
+        return column_class(feature)
 
 
 def place_of(label: str | None, labels: Sequence[str], scores: Array) -> int:

@@ -37,6 +37,18 @@ def probabilities(log_odds: Array) -> Array:
     return np.asarray(expit(log_odds))
 
 
+def softplus(values: Array, small: Array | None = None) -> Array:
+    """Return log(1 + exp(x)); ``small``, exp(−|x|), if it is known already.
+
+    Examples
+    --------
+    >>> softplus(np.array([0.0, -800.0, 800.0])).round(4).tolist()
+    [0.6931, 0.0, 800.0]
+    """
+    small = np.exp(-np.abs(values)) if small is None else small
+    return np.asarray(np.maximum(values, 0.0) + np.log(1.0 + small))
+
+
 @dataclass(frozen=True)
 class LabelScaling:
     """The slopes and the offsets of some labels; others have 1 and 0.
@@ -116,37 +128,41 @@ class LabelScaling:
 def _most_likely(lines: Array, odds: Array, true: Array) -> Array:
     """Improve the slope and the offset of each label by Newton's method; a step that would make it worse is halved."""
     low, high = np.array(LIMITS).T
-    loss, factor = loss_of(lines, odds, true), np.ones(len(lines))
+    loss, step = _expanded(lines, odds, true)
+    factor = np.ones(len(lines))
     for _ in range(STEPS):
-        step = _newton_step(lines, odds, true)
         tried = np.clip(lines - factor[:, None] * step, low, high)
-        less = loss_of(tried, odds, true)
+        less, next_step = _expanded(tried, odds, true)
         better = less <= loss
         if np.abs(np.where(better[:, None], tried - lines, step)).max(initial=0.0) < ENOUGH:
             break
         lines, loss = np.where(better[:, None], tried, lines), np.where(better, less, loss)
+        step = np.where(better[:, None], next_step, step)
         factor = np.where(better, np.minimum(2.0 * factor, 1.0), factor / 2.0)
     return lines
 
 
-def loss_of(lines: Array, odds: Array, true: Array) -> Array:
-    """Return the log loss of each label, and what its line is away from that of all."""
+def _expanded(lines: Array, odds: Array, true: Array) -> tuple[Array, Array]:
+    """Return the loss of each label, with what its line is away from that of all, and the step of Newton's method."""
     scaled = odds * lines[:, 0] + lines[:, 1]
-    away = (CLOSE * (lines - [1.0, 0.0]) ** 2).sum(axis=1) / 2.0
-    return np.asarray((np.logaddexp(0.0, scaled) - true * scaled).sum(axis=0) + away)
-
-
-def _newton_step(lines: Array, odds: Array, true: Array) -> Array:
-    """Return the step of Newton's method for each label."""
-    chances = probabilities(odds * lines[:, 0] + lines[:, 1])
+    small = np.exp(-np.abs(scaled))
+    loss = (softplus(scaled, small) - true * scaled).sum(axis=0)
+    chances = np.where(scaled >= 0, 1.0, small) / (1.0 + small)
     wrong, spread = chances - true, chances * (1.0 - chances)
-    gradient = np.stack([(wrong * odds).sum(axis=0), wrong.sum(axis=0)], axis=1) + CLOSE * (lines - [1.0, 0.0])
+    away = CLOSE * (lines - [1.0, 0.0])
+    gradient = np.stack([np.einsum("ij,ij->j", wrong, odds), wrong.sum(axis=0)], axis=1) + away
     weighted = spread * odds
     curvature = np.empty((len(lines), 2, 2))
-    curvature[:, 0, 0] = (weighted * odds).sum(axis=0) + CLOSE[0]
+    curvature[:, 0, 0] = np.einsum("ij,ij->j", weighted, odds) + CLOSE[0]
     curvature[:, 1, 1] = spread.sum(axis=0) + CLOSE[1]
     curvature[:, 0, 1] = curvature[:, 1, 0] = weighted.sum(axis=0)
-    return np.asarray(np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0])
+    step = np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
+    return np.asarray(loss + 0.5 * (away * (lines - [1.0, 0.0])).sum(axis=1)), np.asarray(step)
+
+
+def loss_of(lines: Array, odds: Array, true: Array) -> Array:
+    """Return the log loss of each label, and what its line is away from that of all."""
+    return _expanded(lines, odds, true)[0]
 
 
 def line_of_all(scores: Array, truth: NDArray[Any]) -> tuple[float, float]:
@@ -161,10 +177,10 @@ def line_of_all(scores: Array, truth: NDArray[Any]) -> tuple[float, float]:
     for _ in range(2 * STEPS):
         chances = probabilities(odds * line[0] + line[1])
         wrong, spread = chances - true, chances * (1.0 - chances)
-        gradient = np.array([(wrong * odds).sum(), wrong.sum()]) / size + 1e-9 * line
+        gradient = np.array([np.vdot(wrong, odds), wrong.sum()]) / size + 1e-9 * line
         weighted = spread * odds
         mixed = float(weighted.sum())
-        curvature = np.array([[float((weighted * odds).sum()), mixed], [mixed, float(spread.sum())]]) / size
+        curvature = np.array([[float(np.vdot(weighted, odds)), mixed], [mixed, float(spread.sum())]]) / size
         step = np.clip(np.linalg.solve(curvature + 1e-9 * np.eye(2), gradient), -1.0, 1.0)
         line = line - step
         if np.abs(step).max() < ENOUGH:

@@ -15,7 +15,7 @@ from discern.evaluation.calibration import Temperature
 from discern.models.search import Result, Search
 from discern.models.several import space
 from discern.models.several.held_out import Rows, held_out
-from discern.models.several.scaling import line_of_all
+from discern.models.several.scaling import line_of_all, softplus
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +58,7 @@ class LabelsSearch(Search):
         return Result(candidate, rows, seconds, odds, classes, self.losses_of(odds, classes), right, calibration)
 
     def losses_of(self, scores: Array, classes: NDArray[Any]) -> Array:
-        return np.asarray(np.logaddexp(0.0, np.where(classes, -scores, scores)).mean(axis=1))
+        return np.asarray(softplus(np.where(classes, -scores, scores)).mean(axis=1))
 
     def shrunken(self, part: Sample, pipeline: Pipeline) -> Pipeline:
         return space.validated(part, self.features, pipeline, choose_cost=True)[0]

@@ -15,6 +15,7 @@ from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
 from discern.models.several.additive import decider_of
 from discern.models.several.choosing import several_of
+from discern.models.several.deciders import LabelLinear
 from discern.models.several.held_out import log_loss
 from discern.models.several.learners import HELD_OUT, LabelTable, learn
 from discern.models.several.naive_bayes import OTHERS, log_odds_of, place_of
@@ -23,7 +24,7 @@ from discern.models.several.scaling import LabelScaling, probabilities
 from discern.models.validation.rows import LEAST_VALIDATED, MOST_CELLS, stratified
 from discern.models.vector_space import additive
 from discern.models.vector_space.axes import Space
-from discern.models.vector_space.model import FOLDS, Pipeline, SpaceModel, columns_of
+from discern.models.vector_space.model import FOLDS, Pipeline, SpaceModel, checked_rows, columns_of
 from discern.statistics.statistic import arrays_of
 from discern.statistics.sums import Sums
 
@@ -103,18 +104,17 @@ class LabelsSpaceModel(SpaceModel):
         arrays: Mapping[str, NDArray[Any]],
     ) -> LabelsSpaceModel:
         """Make a model of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
-        class_rows, rows = arrays["class_rows"], arrays["rows"]
-        if class_rows.dtype.kind not in "iu" or class_rows.shape != (len(labels),) or len(set(labels)) < len(labels):
-            raise ValueError("the labels do not match their rows")
+        rows = arrays["rows"]
         if rows.dtype.kind not in "iu" or rows.shape != (1,) or not 1 <= int(rows[0]) <= 1 << 53:
             raise ValueError("the number of rows makes no sense")
-        if int(class_rows.min(initial=1)) < 1 or int(class_rows.max(initial=0)) > int(rows[0]):
-            raise ValueError("a label has no rows, or too many")
+        class_rows = checked_rows(arrays["class_rows"], labels, int(rows[0]))
         space = Space.from_arrays([part.layout for _, part in pipeline.parts], features, arrays)
         space.ready()
-        decider = MODELS[pipeline.model].labels_decider
-        own = decider.from_arrays(arrays_of(arrays, "decider"), space.n_axes, len(labels))
-        return cls(labels, class_rows.astype(np.int64), pipeline, space, own, n_rows=int(rows[0]))
+        parts = arrays_of(arrays, "decider")
+        # Where there was nothing to tell apart, the decider of every model is the prior.
+        decider = LabelLinear if "bias" in parts else MODELS[pipeline.model].labels_decider
+        own = decider.from_arrays(parts, space.n_axes, len(labels))
+        return cls(labels, class_rows, pipeline, space, own, n_rows=int(rows[0]))
 
 
 # ------------------------------------------------------------------------------------------------- learning

@@ -141,7 +141,7 @@ def choose(
             near = _near(found.naive_bayes.smoothing, candidates)
             other = replace(found, text=replace(found.text, ngrams=span))
             found = best([found, *ranked([_changed(other, other.naive_bayes.event, one) for one in near], many)])
-    if stems and has_text and (language := _language(sample, found)):
+    if stems and has_text and (language := language_in(sample, found)):
         stemmed = evaluate(sample, replace(found, text=replace(found.text, stem=language)), many, min_df)
         if stemmed.log_loss < found.log_loss:
             near = [one for one in _near(found.naive_bayes.smoothing, candidates) if one != found.naive_bayes.smoothing]
@@ -233,7 +233,7 @@ def _recut(sample: Sample, choice: Resolved, way: str, folds: Folds, min_df: int
     return replace(parts[0], classes=classes, prior=prior, columns=columns)
 
 
-def _language(sample: Sample, choice: Resolved) -> str | None:
+def language_in(sample: Sample, choice: Resolved) -> str | None:
     """Return the language that the texts seem to be in."""
     words = replace(choice.text, ngrams=(1, 1))
     languages = (sample.text(feature.name, words).language() for feature in choice.features if feature.role == "text")

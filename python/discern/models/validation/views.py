@@ -36,7 +36,7 @@ def add_views(
 
     ``views`` are those that may be added, among them perhaps ``"length"``.
     """
-    trial = _Trial(_part(sample), found, min_df)
+    trial = _Trial(part_of(sample), found, min_df)
     allowed = [view for view in VIEWS if view in views and found.text.view(view) != found.text]
     smoothed = [(view, trial.smoothing_of(view, smoothings)) for view in allowed] if smoothings else []
     subsets = itertools.chain.from_iterable(itertools.combinations(smoothed, size) for size in range(len(smoothed) + 1))
@@ -93,7 +93,7 @@ class _Trial:
         return replace(self._words, features=choice.features, columns=columns).loss()
 
 
-def _part(sample: Sample) -> Sample:
+def part_of(sample: Sample, most: int = MOST_VIEWED) -> Sample:
     """Return as many rows as do not take too many bytes."""
     size = sum(batch.size for batch in sample.batches)
-    return sample.part(int(sample.rows * MOST_VIEWED / size)) if size > MOST_VIEWED else sample
+    return sample.part(int(sample.rows * most / size)) if size > most else sample

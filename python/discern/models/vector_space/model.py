@@ -316,16 +316,21 @@ class SpaceModel:
         arrays: Mapping[str, NDArray[Any]],
     ) -> SpaceModel:
         """Make a model of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
-        class_rows = arrays["class_rows"]
-        if class_rows.dtype.kind not in "iu" or class_rows.shape != (len(labels),) or len(set(labels)) < len(labels):
-            raise ValueError("the labels do not match their rows")
-        if int(class_rows.min()) < 1 or int(class_rows.max()) > 1 << 53:
-            raise ValueError("a label has no rows")
+        class_rows = checked_rows(arrays["class_rows"], labels)
         space = Space.from_arrays([part.layout for _, part in pipeline.parts], features, arrays)
         space.ready()
         own = arrays_of(arrays, "decider")
         decider = MODELS[pipeline.model].decider_class.from_arrays(own, space.n_axes, len(labels))
-        return cls(labels, class_rows.astype(np.int64), pipeline, space, decider)
+        return cls(labels, class_rows, pipeline, space, decider)
+
+
+def checked_rows(class_rows: NDArray[Any], labels: Sequence[str], most: int = 1 << 53) -> NDArray[np.int64]:
+    """Return the rows of each label from a file; raises ValueError if they do not match the labels."""
+    if class_rows.dtype.kind not in "iu" or class_rows.shape != (len(labels),) or len(set(labels)) < len(labels):
+        raise ValueError("the labels do not match their rows")
+    if int(class_rows.min(initial=1)) < 1 or int(class_rows.max(initial=0)) > most:
+        raise ValueError("a label has no rows, or too many")
+    return class_rows.astype(np.int64)
 
 
 def merged_terms(terms: Sequence[TermEvidence]) -> list[TermEvidence]:

@@ -9,6 +9,7 @@ pub mod dual;
 pub mod order;
 pub mod primal;
 pub mod rows;
+pub mod together;
 pub mod value;
 
 /// ℓ as a function of the slack ξ = 1 − margin: max(0, ξ) or max(0, ξ)².

@@ -360,6 +360,48 @@ impl<V: Value> Row<'_, V> {
         (sums[0] + sums[1]) + (sums[2] + sums[3])
     }
 
+    /// w·x for many weights at once; of rows of ones without scales.
+    #[inline(always)]
+    pub fn dots<const N: usize>(&self, weights: &[[f32; N]]) -> [f32; N] {
+        let mut sums = [0.0; N];
+        let mut add = |value: V, weights: &[f32; N]| {
+            let value = value.wide() as f32;
+            (0..N).for_each(|lane| sums[lane] += value * weights[lane]);
+        };
+        match self.columns {
+            Some(columns) => {
+                for (&column, &value) in columns.iter().zip(self.values) {
+                    add(value, &weights[column as usize]);
+                }
+            }
+            None => weights
+                .iter()
+                .zip(self.values)
+                .for_each(|(weights, &value)| add(value, weights)),
+        }
+        sums
+    }
+
+    /// w ← w + scale·x for many weights, each with its scale; of rows of ones without scales.
+    #[inline(always)]
+    pub fn add_multiples<const N: usize>(&self, weights: &mut [[f32; N]], scales: &[f32; N]) {
+        let add = |value: V, weights: &mut [f32; N]| {
+            let value = value.wide() as f32;
+            (0..N).for_each(|lane| weights[lane] += value * scales[lane]);
+        };
+        match self.columns {
+            Some(columns) => {
+                for (&column, &value) in columns.iter().zip(self.values) {
+                    add(value, &mut weights[column as usize]);
+                }
+            }
+            None => weights
+                .iter_mut()
+                .zip(self.values)
+                .for_each(|(weights, &value)| add(value, weights)),
+        }
+    }
+
     /// w ← w + scale·x; of rows of ones the weights are those of their products, see [`Rows`].
     #[inline(always)]
     pub fn add_to(&self, weights: &mut [f64], scale: f64) {
