@@ -66,6 +66,10 @@ class Classifier(Estimator):
         bins (any curve in one column). For linear models also over several columns, numbers as normal quantiles:
         products of two axes, or Gaussian bumps at rows that are far from each other (any boundary). Missing numbers
         have an axis of their own. ``"auto"`` is what suits the model, and ``"best"`` tries several.
+    levels : {"one-hot", "means"}
+        How a category becomes axes in a vector space: one for each level (of more than 30 levels, those of fewer than 3
+        rows share one), or for many levels one for each label: the share of the label among the rows of a level, for a
+        row to learn from without itself. ``"means"`` is for models that are not sums over rows.
     calibrate : "auto" or bool
         Whether to calibrate probabilities on held-out rows; ``"auto"`` does so if validation chooses the smoothing too.
     priors : {"data", "uniform", "auto"} or mapping of label to probability
@@ -165,6 +169,7 @@ class Classifier(Estimator):
         select: str = "chi2",
         views: str = "auto",
         basis: str = "auto",
+        levels: str = "one-hot",
         budget: float = 60.0,
         cost: float | None = None,
         kernel: str = "auto",

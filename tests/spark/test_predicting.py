@@ -35,6 +35,13 @@ def test_predictions_of_a_kernel(frame, rows) -> None:
     np.testing.assert_array_equal(np.array(found.column("every").to_pylist()), alone)
 
 
+def test_predictions_by_means_of_levels(frame, rows) -> None:
+    made = Classifier(model="logistic", levels="means", **GIVEN).fit(rows)
+    found = discern.spark.predict(frame.repartition(3), made, probabilities="every").toArrow()
+    alone = Classifier.predict_proba(made, found.select(rows.column_names))
+    np.testing.assert_array_equal(np.array(found.column("every").to_pylist()), alone)
+
+
 def test_a_column_that_is_there_is_not_overwritten(frame, model) -> None:
     with pytest.raises(DataError, match="'text' already"):
         discern.spark.predict(frame, model, prediction="text")

@@ -124,3 +124,5 @@ def test_more_partitions_than_the_driver_adds_up(frame, monkeypatch) -> None:
 def test_other_models_are_refused(frame) -> None:
     with pytest.raises(ValueError, match="'knn' cannot be learned by sums"):
         discern.spark.fit(frame, Classifier(model="knn", **GIVEN))
+    with pytest.raises(ValueError, match="levels='means' needs all rows in memory"):
+        discern.spark.fit(frame, Classifier(model="logistic", levels="means", **GIVEN))

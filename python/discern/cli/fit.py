@@ -154,6 +154,11 @@ class Learning:
         "with products or Gaussian bumps too.",
         click_type=OneOf("discern.models.settings", "BASES", "auto"),
     )
+    levels: str = option(
+        "one-hot",
+        "How categories become axes in a vector space: one for each level, or for many levels the means of labels.",
+        click_type=OneOf("discern.models.settings", "LEVELS"),
+    )
     calibrate: bool | None = option(
         None, "Calibrate probabilities on held-out rows.", show_default="if the smoothing is auto"
     )

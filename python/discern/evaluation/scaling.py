@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import discern._native as _native
-from discern.evaluation.calibration import check_calibrated, least
+from discern.evaluation.calibration import Temperature, check_calibrated, least
+from discern.learners.bayes import posterior
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,6 +89,23 @@ class EvidenceScaling:
         found = least(problem.loss, np.array(USUAL * len(evidence)), ENOUGH)
         return cls(tuple(scale_of(part) for part in np.split(found, len(evidence))))
 
+    @classmethod
+    def robust(
+        cls, prior: Array, evidence: Sequence[Array], lengths: Sequence[NDArray[Any]], classes: NDArray[Any]
+    ) -> EvidenceScaling:
+        """Fit to evidence that may be far out, as that of numbers is: few such rows do not decide alone.
+
+        The fit by log loss is compared with one temperature (:meth:`discern.evaluation.calibration.Temperature.robust`)
+        by the log loss where one row in as many as there are may have any class, which is bounded.
+        """
+        classes = np.asarray(classes, np.int64)
+        usual = cls.fit(prior, evidence, lengths, classes)
+        evident = np.sum(evidence, axis=0)
+        temperature = Temperature.robust(prior + evident, classes).temperature
+        plain = cls((Scale(temperature),) * len(evidence))
+        losses = [_bounded_loss(one(prior, evidence, lengths), classes) for one in (usual, plain)]
+        return plain if losses[1] < losses[0] else usual
+
     def __call__(self, prior: Array, evidence: Sequence[Array], lengths: Sequence[NDArray[Any]]) -> Array:
         """Return the log odds of rows × classes, but for a constant of each row."""
         scores = prior * self.weights_of_prior(lengths)[:, None]
@@ -114,6 +132,13 @@ class EvidenceScaling:
                 Scale(float(one["temperature"]), float(one["power"]), float(one["fading"])) for one in values["scales"]
             )
         )
+
+
+def _bounded_loss(scores: Array, classes: NDArray[np.int64]) -> float:
+    """Return the mean log loss where one row in as many as there are may have any class."""
+    rows, n_classes = scores.shape
+    wrong, shares = 1.0 / (rows + 2.0), posterior(scores)
+    return float(-np.log((1 - wrong) * shares[np.arange(rows), classes] + wrong / n_classes).mean())
 
 
 def scale_of(parameters: Array) -> Scale:

@@ -163,6 +163,8 @@ class Job:
         from discern.models.vector_space.model import calibration_of
 
         settings = self.settings
+        if self.several and settings.levels == "means":
+            raise ValueError("levels='means' needs one label a row; where rows may have several, use levels='one-hot'")
         sample = Sample.of(rows, settings.label, self.names, self.threads)
         many = sample.rows >= LEAST_VALIDATED
         if settings.model == "best":
@@ -181,8 +183,9 @@ class Job:
 
     def _best(self, sample: Sample, watch: Watch | None, budget: float | None) -> Fitted:
         """Compare models within a budget and learn the best; without one it is naive Bayes."""
-        from discern.models.search import Search, limitation
+        from discern.models.search import Search
         from discern.models.several.search import MOST_SCORES, LabelsSearch
+        from discern.models.validation.results import limitation
 
         settings, features = self.settings, self.features
         too_many = self.several and sample.rows * len(Membership.of(sample.labels).labels) > MOST_SCORES

@@ -126,6 +126,8 @@ def pipeline_of(
     select = settings.select.replace("-", "_")
     basis = (basis or kind.basis) if settings.basis == "auto" else settings.basis
     layout = Layout(texts, kind.presence, least, most, select, kind.is_unit, is_lasting=kind.is_sum, basis=basis)
+    if not (kind.is_sum or kind.presence):
+        layout = replace(layout, levels=settings.levels)
     smoothing = None if settings.auto_smoothing else settings.naive_bayes.smoothing
     regularization = regularization_of(model, smoothing, basis)
     if settings.cost is not None:

@@ -26,12 +26,21 @@ import discern.models.validation.work as work
 import discern.models.vector_space.model as spatial
 from discern.data.registry import imported
 from discern.data.roles import Feature
-from discern.evaluation.calibration import Temperature
-from discern.learners.bayes import posterior
 from discern.models.candidates import Candidate, Change
 from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
 from discern.models.validation.held_out import held_out
+from discern.models.validation.results import (
+    PROBED,
+    Result,
+    candidates_of,
+    combination,
+    each_once,
+    is_above,
+    losses_of,
+    result_of,
+    sum_of,
+)
 from discern.models.validation.rows import Folds, Sample, stratified
 from discern.models.validation.work import Size
 
@@ -43,15 +52,13 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-PROBED, FIRST, GROWTH = 500, 2000, 3
-"""Round sizes: a timing probe of 500 rows, then 2,000, then three times as many each."""
+FIRST, GROWTH = 2000, 3
+"""Round sizes: a probe, then 2,000 rows, then three times as many each."""
 FOLDS, ENOUGH = 4, 8000
 """The number of folds. With many rows only the first folds are evaluated, until they hold enough rows."""
 CLEAR, MUCH = 3.0, 0.02
 """A model drops out that is behind the leader by this many standard errors of the difference, and by this share of
 the rows: with more rows the order may change."""
-BETTER = 0.5
-"""A change is kept if it improves the winner by this many standard errors of the difference."""
 SUM_BETTER = 0.1
 """A model is added if it improves the sum by this many: sums of models err less than those they are made of, so that
 less evidence is required for them than for a change."""
@@ -61,6 +68,8 @@ whole time, and at last for the winner."""
 AGAIN, AGAIN_FOLDS, MOST_AGAIN = 0.3, 10, 6
 """On up to ``ENOUGH`` rows luck helps the winner. If it takes at most this share of the time left, it, this many others
 and the best of each model are evaluated again on other folds before they are added."""
+MOST_DEALS = 3
+"""On tables, the most times that rows are dealt into other folds."""
 ANOTHER_DEAL = np.uint64(0xD1342543DE82EF95)
 """An odd number that keys are multiplied with: equal ones stay equal, the order is another."""
 MOST_ADDED = 5
@@ -69,72 +78,7 @@ SPARE = 0.85
 """The share of the budget that is planned with."""
 LATE = 3.0
 """Nothing more is tried when the process has used this many times its budget, on a machine much slower than usual."""
-NEVER = -1e100
-"""The score of a label that has none."""
 Watch = Callable[[list[dict[str, Any]]], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """How a candidate did in its last round; ``scores`` of held-out rows are divided by the temperature.
-
-    ``seconds`` are those of one core that the round takes, as predicted.
-    """
-
-    candidate: Candidate
-    rows: int
-    seconds: float
-    scores: Array
-    classes: NDArray[Any]
-    """The class of each row; or which labels it has, if it may have several."""
-    losses: Array
-    right: NDArray[Any]
-    """Whether each row is right; or F1 of its labels, if it may have several."""
-    calibration: Temperature
-    resolved: Resolved | None = None
-    status: str = ""
-
-    @property
-    def accuracy(self) -> float:
-        """The accuracy on held-out rows."""
-        return float(self.right.mean())
-
-    @property
-    def log_loss(self) -> float:
-        """The mean log loss of held-out rows."""
-        return float(self.losses.mean())
-
-    @property
-    def rank(self) -> tuple[int, float, float]:
-        """What results are sorted by: more rows, then more of them right, then a lower log loss."""
-        return -self.rows, -self.accuracy, self.log_loss
-
-    def beats(self, other: Result) -> bool:
-        """Return whether it is better on the same rows: more of them right, or as many and more sure of them."""
-        gain, sure = self.right.astype(np.float64) - other.right, other.losses - self.losses
-        return _is_above(gain) or (float(gain.mean()) >= 0 and _is_above(sure))
-
-    def has_rows_of(self, other: Result) -> bool:
-        """Return whether both were evaluated on the same rows, in the same order."""
-        return self.rows == other.rows and np.array_equal(self.classes, other.classes)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the result in plain values."""
-        return {
-            "model": self.candidate.model,
-            "terms": self.candidate.terms,
-            "rows": self.rows,
-            "cost": None if self.candidate.pipeline is None else self.candidate.pipeline.regularization.cost,
-            "accuracy": self.accuracy,
-            "log_loss": self.log_loss,
-            "seconds": round(self.seconds, 3),
-            "status": self.status,
-        }
-
-
-def _is_above(differences: Array, errors: float = BETTER) -> bool:
-    """Return whether the mean of differences is above zero by enough standard errors not to be chance."""
-    return bool(differences.mean() > errors * differences.std() / len(differences) ** 0.5)
 
 
 def folds_evaluated(rows: int) -> int:
@@ -155,14 +99,16 @@ def folds_of(part: Sample) -> Folds:
     return Folds(dealt.order[: ends[-1]], ends)
 
 
-def another_deal(sample: Sample, folds: int) -> Folds:
-    """Deal rows into other folds, each row alone.
+def another_deal(sample: Sample, folds: int, number: int = 0) -> Folds:
+    """Deal rows into other folds, each row alone; each number is another deal.
 
     Rows to come repeat those learned about as often as these repeat each other. Where equal rows stay together, as in
     the folds of the rounds, none is ever known, and an error on one that is there five times counts five times.
     """
     places = np.empty(sample.rows, np.uint64)
-    places[np.argsort(sample.keys * ANOTHER_DEAL, kind="stable")] = np.arange(sample.rows, dtype=np.uint64)
+    places[np.argsort(sample.keys * (ANOTHER_DEAL + np.uint64(2 * number * 0x51ED270B)), kind="stable")] = np.arange(
+        sample.rows, dtype=np.uint64
+    )
     return stratified(sample.classes, places, folds)
 
 
@@ -184,6 +130,11 @@ class Search:
     spent: float = 0.0
     """The seconds that what has been done takes, as predicted."""
     started: float = field(default_factory=lambda: time.process_time())
+
+    @cached_property
+    def has_text(self) -> bool:
+        """Whether there is a text column."""
+        return any(feature.role == "text" for feature in self.features)
 
     @cached_property
     def size(self) -> Size:
@@ -331,44 +282,62 @@ class Search:
     # ------------------------------------------------------------------------------------------ several models
 
     def _combined(self, results: list[Result]) -> list[Result]:
-        """Add models to the winner, each time the one that makes the log loss least, as long as the sum is better.
+        """Add models to the best that can be added, each time the one that makes the log loss least.
 
-        Of the sums on that way, the one that is right most often is kept; of equals the last, which is most sure.
+        It goes on as long as the sum is better. Of the sums on that way, the one that is right most often is kept; of
+        equals the last, which is most sure. It wins unless the best of those that stand alone is clearly better.
         """
-        left = self._evaluated_again([one for one in results if self._can_join(results[0], one)])
-        winner = left[0] if left else results[0]
-        chosen, losses, best = [winner], winner.losses, winner
+        again = self._evaluated_again(results)
+        winner = again[0]
+        left = [one for one in again if self._can_join(one, one)]
+        if not left or left[0].rows != winner.rows:
+            return _in_order([winner, *results])
+        first = left[0]
+        left = [one for one in left if self._can_join(first, one)]
+        chosen, losses, best = [first], first.losses, first
         while left and len(chosen) <= MOST_ADDED:
-            tried = [self.losses_of(sum_of([*chosen, one]) / (len(chosen) + 1), winner.classes) for one in left]
+            tried = [self.losses_of(sum_of([*chosen, one]) / (len(chosen) + 1), first.classes) for one in left]
             place = int(np.argmin([one.mean() for one in tried]))
-            is_better = _is_above(losses - tried[place], SUM_BETTER)
-            if not is_better or not self._is_time(0.0, *_candidates([*chosen, left[place]])):
+            is_better = is_above(losses - tried[place], SUM_BETTER)
+            if not is_better or not self._is_time(0.0, *candidates_of([*chosen, left[place]])):
                 break
             losses = tried[place]
             chosen.append(left[place])
             candidate, scores = combination(chosen)
-            seconds = sum(one.seconds for one in _each_once(chosen))
-            found = self.result_of(candidate, winner.rows, seconds, scores, winner.classes)
+            seconds = sum(one.seconds for one in each_once(chosen))
+            found = self.result_of(candidate, first.rows, seconds, scores, first.classes)
             best = found if found.accuracy >= best.accuracy else best
-        return [*([best] if best is not winner else []), winner, *results[1:]]
+        if winner is not first and winner.beats(best):
+            best = winner
+        return _in_order([best, winner, *results])
 
-    def _evaluated_again(self, joining: list[Result]) -> list[Result]:
+    def _evaluated_again(self, results: list[Result]) -> list[Result]:
         """Evaluate the winner, which is the first, and the best of the others on other folds, if there is time.
 
-        Without time for it, all are given as they are.
+        On tables there are up to three deals of folds, and what is best there comes first: of a few hundred rows,
+        one deal has a winner by luck. Without time for it, all are given as they are.
         """
-        others = sorted(joining[1:], key=lambda result: result.log_loss)
+        first = results[0]
+        same = [one for one in results[1:] if one.rows == first.rows and one.candidate.pipeline is not None]
+        same = [one for one in same if self._can_join(first, one)]
+        joining = [first, *same]
+        others = sorted(same, key=lambda result: result.log_loss)
         of_each = {one.candidate.model: one for one in reversed(others)}
-        chosen = _each_once([*joining[:1], *others[:MOST_AGAIN], *of_each.values()])
+        chosen = each_once([first, *others[:MOST_AGAIN], *of_each.values()])
         sample, folds_more = self.sample, 1.25 * AGAIN_FOLDS / FOLDS
         seconds = folds_more * sum(self._evaluating(one.candidate, sample.rows) for one in chosen)
-        if len(chosen) < 2 or not chosen[0].rows == sample.rows <= ENOUGH:
+        if len(chosen) < 2 or not first.rows == sample.rows <= ENOUGH:
             return joining
-        if not self._is_time(seconds / AGAIN, *_candidates(chosen)):
+        if not self._is_time(seconds / AGAIN, *candidates_of(chosen)):
             return joining
-        folds = another_deal(sample, min(AGAIN_FOLDS, sample.rows))
-        again = [(one, self._evaluate(sample, one.candidate, folds)) for one in chosen]
-        return [replace(new, seconds=old.seconds, status=old.status) for old, new in again]
+        more = () if self.has_text else range(2, MOST_DEALS + 1)
+        deals = 1 + sum(self._is_time(times * seconds / AGAIN, *candidates_of(chosen)) for times in more)
+        folds = [another_deal(sample, min(AGAIN_FOLDS, sample.rows), n) for n in range(deals)]
+        again = [
+            replace(self._evaluate(sample, one.candidate, *folds), seconds=one.seconds, status=one.status)
+            for one in chosen
+        ]
+        return again if self.has_text else sorted(again, key=lambda one: one.rank)
 
     def _can_join(self, winner: Result, other: Result) -> bool:
         """Return whether a candidate can be added to the winner: linear, with the same rows and bins."""
@@ -382,15 +351,16 @@ class Search:
 
     # -------------------------------------------------------------------------------------------- evaluating
 
-    def _evaluate(self, part: Sample, candidate: Candidate, folds: Folds) -> Result:
-        resolved, seconds = None, work.evaluating(self.size, candidate, part.rows, len(folds.ends))
+    def _evaluate(self, part: Sample, candidate: Candidate, *deals: Folds) -> Result:
+        resolved, seconds = None, sum(work.evaluating(self.size, candidate, part.rows, len(one.ends)) for one in deals)
         self.spent += seconds
         if candidate.pipeline is not None:
-            scores = self.held_out(part, candidate.pipeline, folds)
+            scores = np.concatenate([self.held_out(part, candidate.pipeline, folds) for folds in deals])
         else:
             resolved = self.choose(part)
-            scores = self.naive_bayes_scores(part, resolved, folds)
-        found = self.result_of(candidate, part.rows, seconds, scores, self.classes_of(part, folds))
+            scores = np.concatenate([self.naive_bayes_scores(part, resolved, folds) for folds in deals])
+        classes = np.concatenate([self.classes_of(part, folds) for folds in deals])
+        found = self.result_of(candidate, part.rows, seconds, scores, classes)
         self.evaluated.append(replace(found, resolved=resolved))
         return self.evaluated[-1]
 
@@ -435,60 +405,9 @@ class Search:
         return replace(result, status="behind" if is_out else "")
 
 
-def result_of(candidate: Candidate, rows: int, seconds: float, scores: Array, classes: NDArray[np.int32]) -> Result:
-    """Return how a candidate did, by its scores of held-out rows."""
-    calibration = Temperature.robust(scores, classes)
-    divided = scores / calibration.temperature
-    right = scores.argmax(axis=1) == classes
-    return Result(candidate, rows, seconds, divided, classes, losses_of(divided, classes), right, calibration)
-
-
-def losses_of(scores: Array, classes: NDArray[np.int32]) -> Array:
-    """Return the log loss of each row, by scores that are log probabilities but for a constant of each row."""
-    shares = posterior(np.where(np.isneginf(scores), NEVER, scores))
-    return np.asarray(-np.log(np.maximum(shares[np.arange(len(classes)), classes], 1e-12)))
-
-
-def sum_of(results: Sequence[Result]) -> Array:
-    """Return the sum of the scores of held-out rows, each divided by its temperature."""
-    return np.asarray(np.sum([one.scores for one in results], axis=0))
-
-
-def combination(chosen: Sequence[Result]) -> tuple[Candidate, Array]:
-    """Return the first of some results with the others added, some perhaps twice, and the scores of held-out rows.
-
-    Scores are divided by their temperatures and added; in the pipeline, all are in units of the first.
-    """
-    first, unit = chosen[0], chosen[0].calibration.temperature / chosen.count(chosen[0])
-    assert first.candidate.pipeline is not None
-    others, terms = [], [first.candidate.terms]
-    for one in _each_once(chosen)[1:]:
-        assert one.candidate.pipeline is not None
-        others.append((unit * chosen.count(one) / one.calibration.temperature, one.candidate.pipeline))
-        terms.append(f"and {one.candidate.model}: {one.candidate.terms}")
-    pipeline = replace(first.candidate.pipeline, others=tuple(others))
-    return Candidate(first.candidate.model, "; ".join(terms), pipeline), unit * sum_of(chosen)
-
-
-def _candidates(results: Sequence[Result]) -> list[Candidate]:
-    return [one.candidate for one in _each_once(results)]
-
-
-def _each_once(results: Sequence[Result]) -> list[Result]:
-    return list({id(one): one for one in results}.values())
-
-
-def limitation(winner: Candidate, evaluated: Sequence[Result]) -> str:
-    """Describe what a winner that is not additive cannot do, and what it gains on the same rows."""
-    if winner.pipeline is None or winner.pipeline.is_sum:
-        return ""
-    gain, simple = "", [one for one in evaluated if one.candidate.pipeline is None]
-    for bayes in sorted(simple, key=lambda one: one.rows):
-        own = [one for one in evaluated if one.candidate.model == winner.model and one.has_rows_of(bayes)]
-        if own and bayes.rows > PROBED:
-            best = max(own, key=lambda one: one.accuracy)
-            gain = (
-                f"; of the same {len(best.right):,} held-out rows it is right on {best.accuracy:.1%}, and naive Bayes, "
-                f"which can, on {bayes.accuracy:.1%}"
-            )
-    return f"{winner.model} cannot learn more rows, forget or merge{gain}"
+def _in_order(results: list[Result]) -> list[Result]:
+    """Return the first result of each candidate."""
+    found: dict[Candidate, Result] = {}
+    for one in results:
+        found.setdefault(one.candidate, one)
+    return list(found.values())

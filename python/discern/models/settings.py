@@ -27,6 +27,8 @@ SELECTS = ("chi2", "mutual-information")
 PRIORS = ("data", "uniform", "auto")
 BASES = ("standard", "common", "normal", "bins", "quadratic", "bumps")
 """How numbers become the axes of a vector space; see :class:`discern.models.vector_space.axes.Layout`."""
+LEVELS = ("one-hot", "means")
+"""How categories become axes: one for each level, or means of labels."""
 CHOSEN_KERNELS = KERNELS[:3]
 """The kernels of the model ``"svm"``: linear, poly and rbf."""
 LARGEST = 1e12
@@ -78,6 +80,8 @@ class Settings:
     """The cost of an error; None is what validation chooses, or what is usual."""
     kernel: str = "auto"
     gamma: float | None = None
+    levels: str = "one-hot"
+    """How categories become axes, in a vector space."""
 
     @classmethod
     def of(
@@ -135,6 +139,8 @@ class Settings:
             raise ValueError(f"numbers must be one of auto, {', '.join(NUMBERS)}, not {self.numbers!r}")
         if self.basis not in ("auto", *BASES):
             raise ValueError(f"basis must be one of auto, {', '.join(BASES)}, not {self.basis!r}")
+        if self.levels not in LEVELS:
+            raise ValueError(f"levels must be one of {', '.join(LEVELS)}, not {self.levels!r}")
         if self.calibrate not in ("auto", True, False):
             raise ValueError(f"calibrate must be 'auto', True or False, not {self.calibrate!r}")
         if self.select not in SELECTS:
@@ -199,6 +205,14 @@ class Settings:
             reason = f"{self.model!r} takes" if kind.presence else f"numbers={self.numbers!r} makes"
             raise ValueError(
                 f"basis={self.basis!r} cannot be used, because {reason} bins of numbers; pass basis='bins'"
+            )
+        if self.levels == "means" and (kind.is_sum or kind.presence):
+            reason = (
+                "takes levels as ones and zeros" if kind.presence else "is a sum over rows, which such means are not"
+            )
+            raise ValueError(
+                f"levels='means' is for models such as 'logistic', 'linear-svm', 'svm' and 'knn', not for "
+                f"{self.model!r}, which {reason}; use levels='one-hot'"
             )
         if self.ledger is not False and not self.is_sum:
             raise ValueError(
@@ -327,6 +341,7 @@ _OPTIONAL: dict[str, Any] = {
     "cost": None,
     "kernel": "auto",
     "gamma": None,
+    "levels": "one-hot",
 }
 """Settings that a file does not hold where they are not given."""
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -349,6 +364,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "labels_from": (list,),
     "cost": (float, type(None)),
     "kernel": (str,),
+    "levels": (str,),
     "gamma": (float, type(None)),
 }
 """The types of values in a file that are checked by nothing else."""

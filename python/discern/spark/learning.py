@@ -110,6 +110,8 @@ def _fit_space(rows: Rows) -> Fitted:
     from discern.spark.vectors import fit_space
 
     settings = rows.classifier.settings
+    if settings.levels == "means":
+        raise ValueError("levels='means' needs all rows in memory to learn; on Spark, learn with levels='one-hot'")
     if not settings.kind.on_spark:
         known = ", ".join(kind.name for kind in MODELS if kind.on_spark and not kind.is_sum)
         raise ValueError(

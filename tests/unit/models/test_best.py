@@ -208,9 +208,9 @@ def test_models_are_added_until_they_are_right_less_often(monkeypatch: pytest.Mo
     """Of the sums on the way, that which is right most often on rows dealt anew is kept."""
     seen: list[int] = []
 
-    def watched(sample: Sample, folds: int) -> Folds:
+    def watched(sample: Sample, folds: int, number: int = 0) -> Folds:
         seen.append(folds)
-        return another_deal(sample, folds)
+        return another_deal(sample, folds, number)
 
     monkeypatch.setattr(contest, "another_deal", watched)
     model = Classifier(model="best", budget=600).fit(texts(400, share=0.4, seed=5))

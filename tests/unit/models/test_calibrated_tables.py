@@ -10,11 +10,12 @@ from discern import Classifier
 from discern.data.readers import batches
 from discern.evaluation.calibration import Temperature
 from discern.evaluation.evaluation import Evaluation
+from discern.evaluation.scaling import EvidenceScaling
 from discern.learners.bayes import posterior
 from discern.models.vector_space.model import SpaceModel
 
 TABLES = ("iris", "wine", "breast_cancer")
-MODELS = ("logistic", "linear-svm", "ridge", "lda", "qda", "knn", "centroids")
+MODELS = ("logistic", "linear-svm", "ridge", "lda", "qda", "knn", "svm", "nbsvm", "centroids")
 NOISE, MOST = 0.03, {"ridge": 0.15, "centroids": 0.15}
 """Beyond the uncalibrated error; and at most on average, where 0.06 is not reached on three small tables."""
 ROUNDS = 4
@@ -51,6 +52,60 @@ def test_calibrating_does_not_make_probabilities_worse(model: str) -> None:
     for calibrated, uncalibrated in found:
         assert calibrated <= uncalibrated + NOISE
     assert np.mean([calibrated for calibrated, _ in found]) <= MOST.get(model, 0.06)
+
+
+@pytest.mark.parametrize("numbers", ["gaussian", "quantile", "auto"])
+def test_calibrating_naive_bayes_does_not_make_probabilities_worse(numbers: str) -> None:
+    for name in TABLES:
+        rows, labels = rows_of(name)
+        found = []
+        for seed in range(ROUNDS):
+            order = np.random.default_rng(seed).permutation(len(rows))
+            test, train = order[: len(order) // 3], order[len(order) // 3 :]
+            learned = [{**rows[i], "label": labels[i]} for i in train]
+            both = []
+            for calibrate in (True, False):
+                made = Classifier(numbers=numbers, calibrate=calibrate).fit(learned)
+                shares = made.predict_proba([rows[i] for i in test])
+                decided = np.array(made.labels)[shares.argmax(axis=1)].tolist()
+                evaluation = Evaluation.of([labels[i] for i in test], decided, shares, made.labels)
+                both.append((evaluation.calibration_error, evaluation.log_loss))
+            found.append(both)
+        calibrated, uncalibrated = np.mean(found, axis=0)
+        assert calibrated[0] <= uncalibrated[0] + NOISE
+        assert calibrated[1] <= uncalibrated[1] + 0.04
+
+
+def test_naive_bayes_keeps_densities_on_few_rows_where_they_are_as_good() -> None:
+    from sklearn.naive_bayes import GaussianNB
+
+    rows, labels = rows_of("iris")
+    table, found = np.array([list(row.values()) for row in rows]), []
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(len(rows))
+        test, train = order[:50], order[50:]
+        model = Classifier().fit([{**rows[i], "label": labels[i]} for i in train])
+        peer = GaussianNB().fit(table[train], [labels[i] for i in train])
+        true = np.array(labels)[test]
+        own = (model.predict([rows[i] for i in test]) == true).mean()
+        found.append((own, (peer.predict(table[test]) == true).mean()))
+    own, theirs = np.mean(found, axis=0)
+    assert own >= theirs - 0.01
+
+
+def test_evidence_far_out_does_not_decide_alone() -> None:
+    random = np.random.default_rng(0)
+    classes = random.integers(0, 3, 200)
+    wrong = (classes + random.integers(1, 3, 200)) % 3
+    prior, lengths = np.log(np.full((200, 3), 1 / 3)), [np.full(200, 4)]
+    evidence = np.zeros((200, 3))
+    evidence[np.arange(200), np.where(random.random(200) < 0.9, classes, wrong)] = np.log(18.0)
+    evidence[:, 2] -= 1e4 * (classes != 2)  # the third class is always told apart, from far away
+    plain, robust = (fit(prior, [evidence], lengths, classes) for fit in (EvidenceScaling.fit, EvidenceScaling.robust))
+    losses = [
+        -np.log(posterior(one(prior, [evidence], lengths))[np.arange(200), classes]).mean() for one in (plain, robust)
+    ]
+    assert losses[1] < 0.6 * losses[0]
 
 
 def test_scores_far_out_do_not_decide_alone() -> None:

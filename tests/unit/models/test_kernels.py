@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import discern.learners.kernels.expansions as expansions
+import discern.learners.kernels.relevance as relevance
 import discern.models.file as files
 from discern.classifier import Classifier, load
 from discern.cli.main import app
@@ -102,7 +103,7 @@ def test_probabilities_are_calibrated() -> None:
 
 def test_many_levels_stay_sparse(tmp_path: Path) -> None:
     rows = [{"label": "ab"[i % 7 < 3], "kind": f"k{i % 90}", "x": i % 7} for i in range(300)]
-    model = Classifier(model="svm", category="kind", number="x").fit(rows)
+    model = Classifier(model="svm", kernel="rbf", category="kind", number="x").fit(rows)
     assert scipy.sparse.issparse(model.fitted.model.decider.support)  # type: ignore[union-attr]
     assert accuracy(model, rows) > 0.95
     model.save(tmp_path / "m.discern")
@@ -220,6 +221,69 @@ def test_a_path_of_costs_leads_to_the_solution_of_each() -> None:
             alone.scores(rows, rows[alone.places], kernel), abs=0.01
         )
         assert np.abs(one.coefficients).max() <= cost * (1 + 1e-12)
+
+
+def hidden(rows: int, curve: str, seed: int = 0, columns: int = 12) -> list[dict[str, Any]]:
+    """Return points of which two columns have the label and the others nothing."""
+    table = np.random.default_rng(seed).normal(size=(rows, columns))
+    first, second = table[:, 0], table[:, 1]
+    if curve == "product":
+        labels = first * second > 0
+    elif curve == "ring":
+        labels = first**2 + second**2 > 1.4
+    else:
+        labels = np.sign(np.sin(4 * first)) + 0.9 * np.sign(np.cos(3 * second)) > 0
+    return [
+        {"label": ["no", "yes"][int(label)], **{f"x{place}": float(value) for place, value in enumerate(values)}}
+        for label, values in zip(labels, table, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("curve", "least"), [("product", 0.9), ("ring", 0.9), ("steps", 0.88)])
+def test_columns_without_information_do_not_hide_the_others(curve: str, least: float, tmp_path: Path) -> None:
+    model = Classifier(model="svm").fit(hidden(1500, curve))
+    asked = hidden(1000, curve, seed=1)
+    assert accuracy(model, asked) > least
+    pipeline = model.resolved.pipeline
+    assert pipeline is not None
+    assert pipeline.regularization.is_scaled
+    assert pipeline.layout.basis == ("bins" if curve == "steps" else "normal")
+    model.save(tmp_path / "m.discern")
+    loaded = load(tmp_path / "m.discern")
+    assert loaded.resolved == model.resolved
+    assert np.array_equal(loaded.predict_proba(asked), model.predict_proba(asked))
+    found = loaded.explain(asked[0])
+    odds = np.log(found.probabilities[found.label] / found.probabilities[found.against])
+    assert found.prior + sum(term.weight for term in found.terms) == pytest.approx(odds)
+
+
+def test_what_was_given_is_not_replaced_by_bins() -> None:
+    rows = hidden(600, "steps")
+    for settings in ({"kernel": "rbf"}, {"basis": "normal"}, {"gamma": 0.1}):
+        pipeline = Classifier(model="svm", **settings).fit(rows).resolved.pipeline
+        assert pipeline is not None
+        assert pipeline.layout.basis == "normal"
+
+
+def test_scales_shrink_what_does_not_matter() -> None:
+    table = np.random.default_rng(0).normal(size=(2000, 8))
+    classes = (np.abs(table[:, 0]) + np.abs(table[:, 1] * table[:, 2]) > 1.3).astype(int)
+    found = relevance.scales(table, classes, 2)
+    assert found[:3].min() > 3 * found[3:].max()
+    unit = relevance.unit_of(table)
+    assert relevance.unit_of(table * found) == pytest.approx(unit)
+    assert relevance.scales(np.ones((50, 3)), np.arange(50) % 2, 2).tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize("change", [lambda array: array[:-1], lambda array: -array, lambda array: array * np.inf])
+def test_scales_that_make_no_sense_are_refused(tmp_path: Path, change: Any) -> None:
+    Classifier(model="svm", kernel="rbf").fit(hidden(600, "product")).save(tmp_path / "m.discern")
+    arrays, metadata = files.load(tmp_path / "m.discern")
+    spoiled = {**arrays, "decider.scales": np.ascontiguousarray(change(np.array(arrays["decider.scales"])))}
+    content, _ = files.encode(spoiled, {name: value for name, value in metadata.items() if name != "checksum"})
+    (tmp_path / "bad.discern").write_bytes(content)
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "bad.discern")
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ import discern.models.search as search
 import discern.models.validation.work as work
 from discern.classifier import Classifier
 from discern.models.candidates import Candidate
-from discern.models.registry import MODELS, searched
+from discern.models.registry import MODELS, public_models, searched
 from discern.models.resolving import pipeline_of
-from discern.models.search import Result, limitation, result_of
-from discern.models.settings import Settings
+from discern.models.settings import BASES, Settings
+from discern.models.validation.results import Result, limitation, result_of
 from discern.models.validation.work import Size
 
 
@@ -154,3 +154,18 @@ def test_products_are_not_tried_where_levels_make_too_many() -> None:
     assert "products of two" not in {one["terms"] for one in model.leaderboard}
     with pytest.raises(ValueError, match="products of 120 axes, and 4,096 is the most"):
         Classifier(model="best", basis="quadratic", category=[f"c{place}" for place in range(10)]).fit(rows)
+
+
+def test_every_model_that_can_win_can_be_asked_for_by_name() -> None:
+    for kinds in (searched(True), searched(False), searched(False, True)):
+        for kind in kinds:
+            assert kind.name in public_models()
+            assert Classifier(model=kind.name).settings.model == kind.name
+            assert {*kind.bases} <= {*BASES}
+
+
+def test_the_search_ends_early_on_small_tables() -> None:
+    """It takes what comparing takes, not what it may take."""
+    started = time.process_time()
+    Classifier(model="best", budget=600.0, threads=1).fit(tables(300))
+    assert time.process_time() - started < 20

@@ -297,7 +297,8 @@ def _kernel(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if kernel is None:
         return
     gamma = "" if kernel["name"] == "linear" else f", gamma {kernel['gamma']:.3g}"
-    yield "kernel", f"{kernel['name']}{gamma}, cost {about['pipeline']['cost']:.3g}"
+    scaled = ", columns scaled by how much they matter" if about["pipeline"].get("is_scaled") else ""
+    yield "kernel", f"{kernel['name']}{gamma}, cost {about['pipeline']['cost']:.3g}{scaled}"
     if about.get("landmarks"):
         yield (
             "",

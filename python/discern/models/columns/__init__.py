@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from discern.data.roles import LENGTH
-from discern.models.columns import bent, length, level, number, text, vector
+from discern.models.columns import bent, length, level, means, number, text, vector
 
 if TYPE_CHECKING:
     from discern.data.roles import Feature
@@ -34,8 +34,10 @@ def kind_of(feature: Feature) -> Kind:
 
 
 def axes_of(feature: Feature, layout: Layout) -> type[Axes]:
-    """Return the axes of a column: those of its kind, or for a number those of the basis."""
+    """Return the axes of a column: those of its kind, for a number those of the basis, for a category of the levels."""
     kind = kind_of(feature)
+    if feature.role == "category" and layout.levels == "means":
+        return means.MeanAxes
     return bent.NUMBER_AXES.get(layout.basis, bent.NormalAxes) if kind is number.KIND else kind.axes
 
 

@@ -300,6 +300,10 @@ class Axes(Solved):
     def of_rows(self, rows: Any, mask: Mask) -> Any:
         """Return the values of rows that were kept; ``mask`` are those of their terms that have an axis."""
 
+    def of_learned_rows(self, rows: Any, mask: Mask) -> Any:
+        """Return the values of the rows that the axes come from, to learn from."""
+        return self.of_rows(rows, mask)
+
     @property
     def grid(self) -> Grid:
         """What values are rounded to where sums over rows are taken."""

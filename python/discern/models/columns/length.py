@@ -86,7 +86,7 @@ class LengthRows(LevelRows):
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
-        total = self._counts
+        total = self.counts
         numbers, classes = self.numbers[folds.order], self.classes[folds.order]
         if folds.are_single:
             own = np.zeros((len(numbers), len(self.labels)))

@@ -93,7 +93,7 @@ class LevelRows(ColumnRows):
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
-        alpha, total = level_alpha(settings), self._counts
+        alpha, total = level_alpha(settings), self.counts
         if folds.are_single:
             return self._one_by_one(total, alpha, folds.order)
         parts = []
@@ -109,7 +109,7 @@ class LevelRows(ColumnRows):
         return np.concatenate(scores), np.concatenate(knowns)
 
     @cached_property
-    def _counts(self) -> Array:
+    def counts(self) -> Array:
         """The number of rows by level and class; the last level, which none has, is the place of what is missing."""
         shape, present = (len(self.levels) + 1, len(self.labels)), self.numbers >= 0
         cells = self.numbers[present] * len(self.labels) + self.classes[present]
@@ -130,7 +130,7 @@ class LevelRows(ColumnRows):
         return np.where(known[:, None], scores, 0.0), known
 
 
-class _Levels:
+class Levels:
     """Levels that values are looked up among."""
 
     feature: Feature
@@ -153,7 +153,7 @@ class _Levels:
 
 
 @dataclass(frozen=True, eq=False)
-class LevelColumn(_Levels, Column):
+class LevelColumn(Levels, Column):
     """Levels with log P(level|class); a missing or unknown level scores zero."""
 
     levels: tuple[str, ...]
@@ -246,11 +246,19 @@ def log_level(count: Any, in_class: Any, size: Any, alpha: float) -> Array:
     return np.asarray(np.log(count + alpha) - np.log(in_class + alpha * np.maximum(size, 1)))
 
 
+MANY, RARE = 30, 3
+"""A category with more than MANY levels has one axis for all levels of fewer than RARE rows each."""
+
+
 @dataclass(frozen=True)
-class LevelAxes(_Levels, Axes):
-    """An axis for each level: one for the row's level, zero for the others."""
+class LevelAxes(Levels, Axes):
+    """An axis for each level: one for the row's level, zero for the others.
+
+    Of many levels, rare ones share an axis, and a level that no row had is then taken for a rare one.
+    """
 
     levels: tuple[str, ...]
+    has_rare: bool = False
     is_joined = True
 
     @classmethod
@@ -267,10 +275,13 @@ class LevelAxes(_Levels, Axes):
         if feature.is_binned:
             return cls(feature, tuple(name for name in feature.bins() if name in levels))
         least = layout.min_df if layout.is_lasting and (rows >= layout.min_df).any() else 1
+        if feature.role == "category" and len(levels) > MANY and (rows < RARE).sum() > 1 and (rows >= RARE).any():
+            often = [level for level, held in zip(levels, rows, strict=True) if held >= RARE]
+            return cls(feature, tuple(sorted(often)), has_rare=True)
         return cls(feature, tuple(sorted(level for level, held in zip(levels, rows, strict=True) if held >= least)))
 
     def __len__(self) -> int:
-        return len(self.levels)
+        return len(self.levels) + self.has_rare
 
     def of_rows(self, rows: LevelRows, mask: Mask) -> Any:
         return self._of_levels(rows.numbers, rows.levels)
@@ -283,25 +294,31 @@ class LevelAxes(_Levels, Axes):
 
     def _of_levels(self, numbers: NDArray[np.int64], levels: Sequence[str]) -> Any:
         places = self.places(numbers, levels)
+        if self.has_rare:
+            places = np.where((numbers >= 0) & (places < 0), len(self.levels), places)
         known = places >= 0
         ends = np.concatenate([[0], np.cumsum(known)])
         return sparse((np.ones(int(known.sum())), places[known], ends), (len(places), len(self)))
 
     def name(self, place: int) -> str:
-        return f"{self.feature.name}={self.levels[place]}"
+        return f"{self.feature.name}={self.levels[place] if place < len(self.levels) else '(rare)'}"
 
     def value(self, place: int, batch: Batch) -> str:
-        return self.levels[place]
+        if place < len(self.levels):
+            return self.levels[place]
+        numbers, levels = levels_of(batch, self.feature)
+        return f"{levels[int(numbers[0])]} (rare)"
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return strings_to_arrays("levels", Strings.of(self.levels))
+        rare = {"rare": np.ones(1, np.int64)} if self.has_rare else {}
+        return {**strings_to_arrays("levels", Strings.of(self.levels)), **rare}
 
     @classmethod
     def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, layout: Layout) -> Self:
         levels = tuple(strings_from_arrays("levels", arrays, is_sorted=False).to_list())
         if len(set(levels)) < len(levels):
             raise ValueError("a level is there twice")
-        return cls(feature, levels)
+        return cls(feature, levels, "rare" in arrays)
 
 
 KIND = Kind(LevelSum, LevelRows, LevelColumn, LevelAxes)

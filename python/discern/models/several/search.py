@@ -12,10 +12,11 @@ import numpy as np
 
 from discern.data.label_sets.sets import Membership
 from discern.evaluation.calibration import Temperature
-from discern.models.search import Result, Search
+from discern.models.search import Search
 from discern.models.several import space
 from discern.models.several.held_out import Rows, held_out
 from discern.models.several.scaling import line_of_all, softplus
+from discern.models.validation.results import Result
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -61,11 +61,16 @@ class HeldOut:
         evidence = [_sum([self.columns[place][0] for place in places]) for places in groups]
         return evidence, [_sum([self.columns[place][1] for place in places]) for places in groups]
 
+    @property
+    def _has_text(self) -> bool:
+        return any(feature.role == "text" for feature in self.features)
+
     def calibration(self) -> EvidenceScaling:
         """Fit a calibration to the rows; of many classes, to the likeliest of each row and its own."""
         evidence, lengths = self._grouped
         if self.prior.shape[1] <= MOST_LIKELY:
-            return EvidenceScaling.fit(self.prior, evidence, lengths, self.classes)
+            fit = EvidenceScaling.fit if self._has_text else EvidenceScaling.robust
+            return fit(self.prior, evidence, lengths, self.classes)
         places = np.argpartition(-self.scores, MOST_LIKELY - 1, axis=1)[:, :MOST_LIKELY]
         own = places == self.classes[:, None]
         own[~own.any(axis=1), -1] = True

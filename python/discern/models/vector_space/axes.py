@@ -83,6 +83,11 @@ class Space:
         return sum(map(len, self.axes))
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of axes of each column."""
+        return tuple(map(len, self.axes))
+
+    @property
     def blocks(self) -> tuple[tuple[int, float], ...]:
         """The number of axes of each column, and how many times more than others they are shrunken."""
         return tuple((len(axes), axes.shrinkage) for axes in self.axes)
@@ -159,6 +164,11 @@ class Space:
         """Return kept rows as a matrix; ``masks`` are those of their terms that have an axis."""
         parts = zip(self.columns, columns, masks, strict=True)
         return joined(self._with_expansions([axes.of_rows(column, mask) for axes, column, mask in parts]))
+
+    def of_learned_rows(self, columns: Sequence[ColumnRows], masks: Masks) -> Any:
+        """Return the rows that the space comes from as a matrix to learn from."""
+        parts = zip(self.columns, columns, masks, strict=True)
+        return joined(self._with_expansions([axes.of_learned_rows(column, mask) for axes, column, mask in parts]))
 
     def points_of_batch(self, batch: Batch, threads: int | None) -> Points:
         """Return the rows of a batch as points that can be summed."""
@@ -283,6 +293,8 @@ class Layout:
     """Whether the space stays as it is when rows come and go: then no number of a row can be read from it."""
     basis: str = "standard"
     """How numbers become axes: one of ``BASES``."""
+    levels: str = "one-hot"
+    """How categories become axes: one of ``LEVELS``."""
 
     def parts(self, features: Sequence[Feature]) -> Iterator[tuple[Feature, TextSettings | None]]:
         """Return each column with the settings it is counted with, if it is text.
@@ -306,6 +318,7 @@ class Layout:
             **({"unit": True} if self.unit else {}),
             **({"is_lasting": True} if self.is_lasting else {}),
             **({} if self.basis == "standard" else {"basis": self.basis}),
+            **({} if self.levels == "one-hot" else {"levels": self.levels}),
         }
 
     @classmethod
@@ -321,6 +334,7 @@ class Layout:
             bool(values.get("unit", False)),
             bool(values.get("is_lasting", False)),
             str(values.get("basis", "standard")),
+            str(values.get("levels", "one-hot")),
         )
 
 
@@ -374,7 +388,7 @@ class Columns:
         """Solve the space of all rows, or of some, by what is known of these rows alone."""
         taken = self.rows if rows is None else [column.take(rows) for column in self.rows]
         space, masks = Space.of(self.layout, self.features, taken, self.sample.labels)
-        return Fitted(space, space.of_rows(taken, masks), masks)
+        return Fitted(space, space.of_learned_rows(taken, masks), masks)
 
     def seen_by(self, fitted: Fitted, rows: NDArray[np.int64]) -> Any:
         """Return some rows as a matrix in a space made from others."""

@@ -288,6 +288,8 @@ class Table:
     priors: Array
     has_text: bool
     threads: int | None = None
+    blocks: tuple[int, ...] = ()
+    """The number of axes of each column, where it matters which axes belong together."""
 
     @property
     def n_classes(self) -> int:
@@ -301,11 +303,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Regularization:
-    """How closely a model follows its rows: the cost of an error, the smoothing of log count ratios, and the kernel."""
+    """How closely a model follows its rows: the cost of an error, the smoothing of log count ratios, the kernel."""
 
     cost: float = 1.0
     smoothing: Smoothing = ADD_ONE
     kernel: Kernel | None = None
+    is_scaled: bool = False
+    """Whether the axes of a kernel are scaled by how much they matter."""
 
 
 def learn(model: str, table: Table, regularization: Regularization) -> Decider:
@@ -326,7 +330,7 @@ def learn(model: str, table: Table, regularization: Regularization) -> Decider:
     return learner(table, regularization)
 
 
-def learn_margins(table: Table, regularization: Regularization) -> Decider:
+def learn_margins(table: Table, regularization: Regularization) -> Linear:
     """Learn a linear support vector machine."""
     settings = MarginSettings(cost=regularization.cost)
     found = fit_margins(table.matrix, table.classes, table.n_classes, settings, threads=table.threads)

@@ -1,8 +1,9 @@
 """The support vector machine with a kernel: scores that are sums over support rows.
 
-Its kernel, the cost of an error and the reach of the kernel (gamma) are chosen by the log loss of held-out rows, for
-each kernel and gamma along a path of costs. Of many rows, landmarks stand for all
-(:mod:`discern.learners.kernels.expansions`).
+Its kernel, the cost of an error and the reach of the kernel (gamma) are chosen by held-out rows
+(:mod:`discern.models.vector_space.kernel_choice`). Of many rows, landmarks stand for all
+(:mod:`discern.learners.kernels.expansions`). Axes may have scales by how much they matter
+(:mod:`discern.learners.kernels.relevance`).
 
 What an axis contributes to a decision is its Shapley value: the mean change of the scores when the axis is set from
 zero, its typical value, to its own, over the orders in which axes can be set. The contributions add up exactly.
@@ -10,7 +11,7 @@ zero, its typical value, to its own, over the orders in which axes can be set. T
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -19,21 +20,16 @@ import numpy as np
 import scipy.sparse
 
 from discern.data.encode import is_sparse
-from discern.evaluation.calibration import Temperature
 from discern.learners.kernels.expansions import expansions, functions_of, is_exact, kernel_values
 from discern.learners.kernels.machines import KERNELS, Kernel
+from discern.learners.kernels.relevance import scales, scales_of_columns, unit_of
 from discern.models.columns.arrays import float_array
-from discern.models.validation.rows import LEAST_VALIDATED, stratified
-from discern.models.vector_space.deciders import Contribution, Decider, Linear
+from discern.models.vector_space.deciders import Contribution, Decider, Linear, learn_margins
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from discern.data.roles import Feature
-    from discern.models.settings import Settings
-    from discern.models.validation.rows import Folds, Sample
     from discern.models.vector_space.deciders import Regularization, Table
-    from discern.models.vector_space.model import Pipeline
 
     Array = NDArray[np.float64]
 
@@ -43,17 +39,6 @@ MOST_GAMMA, FARTHEST = 1e12, 1e9
 """The largest gamma, and the largest number of a support row."""
 DENSE = 0.1
 """From this share of numbers that are not zero on, rows are dense."""
-FOLDS = 3
-COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""The costs of an error to choose from."""
-REACHES = (0.125, 0.5, 2.0)
-"""The gammas to choose from, in units of one over the median squared distance of rows; then twice and half the best."""
-MOST_CHOSEN, LEAST_CHOSEN, WORK_CHOSEN = 2000, 600, 1e7
-"""The most rows that choose; fewer for many labels, as long as rows² times functions is more than the last."""
-MOST_CHOSEN_AT_LANDMARKS = 4000
-"""The most rows that choose where landmarks stand for the rows."""
-MEASURED = 500
-"""The rows whose distances are measured."""
 FEW_AXES = 4
 """With at most this many axes, the mean is over all orders of them; with more, over some of them and their reverses."""
 MOST_ORDERS, MOST_SCORED = 16, 4096
@@ -83,10 +68,17 @@ class Kernels:
     classes: int
     at_landmarks: bool = False
     """Whether the support rows are landmarks, which stand for all rows."""
+    scales: Array | None = None
+    """The scale of each axis, by how much it matters; the support rows have it already."""
+
+    def _suited(self, matrix: Any) -> Any:
+        """Return rows as the kernel takes them."""
+        table = matrix if is_sparse(self.support) else matrix.toarray()
+        return table if self.scales is None else table * self.scales
 
     def scores(self, matrix: Any) -> Array:
         """Score rows."""
-        table = matrix if is_sparse(self.support) else matrix.toarray()
+        table = self._suited(matrix)
         return by_class(self.kernel.sums(table, self.support, self.coefficients) + self.intercepts, self.classes)
 
     def contribution(self, row: Any, label: int, against: int) -> Contribution:
@@ -102,7 +94,7 @@ class Kernels:
 
     def nearest(self, row: Any) -> tuple[tuple[int, int, float], ...]:
         """Return the place, the class and the similarity of the support rows most similar to the only row."""
-        table = row if is_sparse(self.support) else row.toarray()
+        table = self._suited(row)
         values = kernel_values(table, self.support, self.kernel)[0]
         size = np.sqrt(np.maximum(self.kernel.diagonal(table) * self.kernel.diagonal(self.support), 1e-300))
         similar = np.minimum(values / size, 1.0)
@@ -116,7 +108,9 @@ class Kernels:
     @property
     def facts(self) -> dict[str, Any]:
         """What ``info`` shows beside the kernel."""
-        return {"support_rows": len(self.rows), "landmarks": self.at_landmarks}
+        return {
+            "support_rows": len(self.rows), "landmarks": self.at_landmarks, "scaled_axes": self.scales is not None
+        }  # fmt: skip
 
     @property
     def parameters(self) -> int:
@@ -130,6 +124,7 @@ class Kernels:
         numbers = [KERNELS.index(kernel.name), kernel.gamma, kernel.offset, kernel.degree, self.at_landmarks]
         found = {"kernel": np.array(numbers, np.float64), "rows": self.rows, "owners": self.owners}
         found |= {"coefficients": self.coefficients, "intercepts": self.intercepts}
+        found |= {} if self.scales is None else {"scales": self.scales}
         if not is_sparse(self.support):
             return {**found, "support": self.support}
         terms, starts = self.support.indices.astype(np.int64), self.support.indptr.astype(np.int64)
@@ -147,7 +142,8 @@ class Kernels:
         if coefficients.shape != (functions, len(rows)) or (intercepts.shape, len(owners)) != ((functions,), len(rows)):
             raise ValueError("the coefficients do not match the support rows and labels")
         support = _support_from(arrays, len(rows), n_axes)
-        return cls(kernel, support, rows, owners, coefficients, intercepts, classes, at_landmarks)
+        scaled = _scales_from(arrays, n_axes) if "scales" in arrays and not is_sparse(support) else None
+        return cls(kernel, support, rows, owners, coefficients, intercepts, classes, at_landmarks, scaled)
 
 
 def _kernel_from(numbers: Array) -> tuple[Kernel, bool]:
@@ -183,6 +179,13 @@ def _support_from(arrays: Mapping[str, NDArray[Any]], rows: int, n_axes: int) ->
     found: Any = scipy.sparse.csr_array((_not_far(values), terms, starts), shape=(rows, n_axes))
     if not found.has_canonical_format:
         raise ValueError("the terms of a support row are not sorted")
+    return found
+
+
+def _scales_from(arrays: Mapping[str, NDArray[Any]], n_axes: int) -> Array:
+    found = _not_far(arrays["scales"])
+    if found.shape != (n_axes,) or not bool(np.all(found > 0)):
+        raise ValueError("the scales do not match the terms and values")
     return found
 
 
@@ -239,134 +242,48 @@ def _orders(n_axes: int) -> list[NDArray[np.int64]]:
 
 def learn_svm(table: Table, regularization: Regularization) -> Decider:
     """Learn the machine of each class against the rest."""
-    matrix = _suited(table.matrix)
-    kernel = regularization.kernel or Kernel("rbf", gamma=_unit(matrix))
-    if table.n_classes < 2 or not table.matrix.shape[1]:
+    n_classes = table.n_classes
+    if n_classes < 2 or not table.matrix.shape[1]:
         return Linear.constant(table.priors, table.matrix.shape[1])
-    costs = [regularization.cost]
-    [found] = expansions(matrix, table.classes, table.n_classes, kernel, costs, table.threads)
+    exact = is_exact(table.matrix.shape[0], n_classes)
+    is_linear = regularization.kernel is not None and regularization.kernel.name == "linear"
+    if is_linear and (regularization.is_scaled or not exact):
+        return learn_linear(table, regularization)
+    matrix, found_scales = suited(table.matrix), None
+    if regularization.is_scaled and not is_sparse(matrix):
+        found_scales = scales(matrix, table.classes, n_classes)
+        matrix = matrix * found_scales
+    kernel = regularization.kernel or Kernel("rbf", gamma=unit_of(matrix))
+    [found] = expansions(matrix, table.classes, n_classes, kernel, [regularization.cost], table.threads)
     support = matrix[found.places]
     if kernel.name == "linear":
         weights = np.ascontiguousarray(support.T @ found.coefficients.T)
-        return Linear(weights, found.intercepts, table.n_classes)
+        return Linear(weights, found.intercepts, n_classes)
     owners = table.classes[found.places].astype(np.int64)
-    at_landmarks = not is_exact(table.matrix.shape[0], table.n_classes)
     return Kernels(
-        kernel, support, found.places, owners, found.coefficients, found.intercepts, table.n_classes, at_landmarks
+        kernel,
+        support,
+        found.places,
+        owners,
+        found.coefficients,
+        found.intercepts,
+        n_classes,
+        at_landmarks=not exact,
+        scales=found_scales,
     )
 
 
-def _suited(matrix: Any) -> Any:
+def learn_linear(table: Table, regularization: Regularization) -> Linear:
+    """Learn a linear machine; scaled, learn it again with axes scaled by how much their column contributes."""
+    found = learn_margins(table, regularization)
+    if not regularization.is_scaled:
+        return found
+    by_column = scales_of_columns(table.matrix, found.weights, table.blocks or (1,) * table.matrix.shape[1])
+    scaled = replace(table, matrix=table.matrix @ scipy.sparse.diags_array(by_column, format="csr"))
+    found = learn_margins(scaled, regularization)
+    return replace(found, weights=np.ascontiguousarray(found.weights * by_column[:, None]))
+
+
+def suited(matrix: Any) -> Any:
     """Return rows as they are, sparse, if most numbers are zero: terms of texts, or many levels; else dense ones."""
     return matrix if matrix.nnz < DENSE * matrix.shape[0] * matrix.shape[1] else matrix.toarray()
-
-
-def _unit(matrix: Any) -> float:
-    """Return one over the median squared distance of some rows."""
-    places = np.linspace(0, matrix.shape[0] - 1, min(MEASURED, matrix.shape[0])).astype(np.int64)
-    some = matrix[places]
-    inner = some @ some.T
-    inner = np.asarray(inner.toarray() if is_sparse(inner) else inner)
-    squares = np.diag(inner)[:, None] + np.diag(inner) - 2.0 * inner
-    apart = squares[squares > 1e-9 * max(float(squares.max(initial=0.0)), 1e-300)]
-    return 1.0 / float(np.median(apart)) if len(apart) else 1.0
-
-
-# ------------------------------------------------------------------------------------------------- choosing
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A kernel and a cost that were tried, and the log loss of held-out rows."""
-
-    kernel: Kernel
-    cost: float
-    loss: float
-
-
-def choose(
-    sample: Sample, features: Sequence[Feature], pipeline: Pipeline, settings: Settings | None = None
-) -> Pipeline:
-    """Choose kernel, gamma and cost by the log loss of held-out rows, but for those that were given."""
-    from discern.models.vector_space.model import columns_of
-
-    part = sample.part(_rows_to_choose(sample.rows, len(sample.labels)))
-    fitted = columns_of(part, features, pipeline).fitted()
-    matrix = _suited(fitted.matrix)
-    name, gamma, cost = ("auto", None, None) if settings is None else (settings.kernel, settings.gamma, settings.cost)
-    names = ("rbf", "poly", "linear") if name == "auto" else (name,)
-    kernels = [one for name in names for one in _kernels(name, gamma, _unit(matrix))]
-    folds = _folds(part)
-    if folds is None or not matrix.shape[1]:
-        return _with(
-            pipeline, kernels[len(kernels) // 2 if len(names) == 1 else 1], cost or pipeline.regularization.cost
-        )
-    costs = COSTS if cost is None else (cost,)
-    tried = [one for kernel in kernels for one in _path(matrix, part, folds, kernel, costs)]
-    best = min(tried, key=lambda one: one.loss)
-    for factor in (0.5, 2.0) if gamma is None and best.kernel.name != "linear" else ():
-        nearby = _kernel(best.kernel.name, factor * best.kernel.gamma)
-        tried += _path(matrix, part, folds, nearby, costs)
-    best = min(tried, key=lambda one: one.loss)
-    return _with(pipeline, best.kernel, best.cost)
-
-
-def _rows_to_choose(rows: int, labels: int) -> int:
-    if not is_exact(rows, labels):
-        return MOST_CHOSEN_AT_LANDMARKS
-    return int(np.clip((WORK_CHOSEN / functions_of(labels)) ** 0.5, LEAST_CHOSEN, MOST_CHOSEN))
-
-
-def _folds(part: Sample) -> Folds | None:
-    """Deal rows into folds; None if they are too few or all the same, so that a choice would be chance."""
-    if part.rows < LEAST_VALIDATED or len(part.labels) < 2:
-        return None
-    folds = stratified(part.classes, part.keys, FOLDS)
-    return folds if len(folds.ends) > 1 else None
-
-
-def _with(pipeline: Pipeline, kernel: Kernel, cost: float) -> Pipeline:
-    return replace(pipeline, regularization=replace(pipeline.regularization, kernel=kernel, cost=cost))
-
-
-def _kernels(name: str, gamma: float | None, unit: float) -> list[Kernel]:
-    """Return the kernels of a name to choose from."""
-    if name == "linear":
-        return [Kernel("linear")]
-    reaches = REACHES if name == "rbf" else (1.0,)
-    return [_kernel(name, reach * unit) for reach in reaches] if gamma is None else [_kernel(name, gamma)]
-
-
-def _kernel(name: str, gamma: float) -> Kernel:
-    return Kernel(name, min(float(f"{gamma:.3g}"), MOST_GAMMA), 1.0 if name == "poly" else 0.0, DEGREE)
-
-
-def _path(matrix: Any, part: Sample, folds: Folds, kernel: Kernel, costs: Sequence[float]) -> list[Tried]:
-    """Return the log loss of held-out rows for each cost."""
-    scores, start = np.full((len(costs), len(folds.order), len(part.labels)), -np.inf), 0
-    for fold in folds:
-        rest = np.setdiff1d(np.arange(part.rows), fold)
-        present, classes = np.unique(part.classes[rest], return_inverse=True)
-        place = np.ix_(np.arange(start, start + len(fold)), present)
-        for own, values in zip(
-            scores, _values(matrix[rest], classes, len(present), matrix[fold], kernel, costs), strict=True
-        ):
-            own[place] = values
-        start += len(fold)
-    true = part.classes[folds.order]
-    return [Tried(kernel, cost, _log_loss(own, true)) for own, cost in zip(scores, costs, strict=True)]
-
-
-def _values(
-    rows: Any, classes: NDArray[np.int64], n_classes: int, asked: Any, kernel: Kernel, costs: Sequence[float]
-) -> list[Array]:
-    """Return the scores of the rows asked for, learned from others, for each cost."""
-    if n_classes < 2:
-        return [np.zeros((asked.shape[0], n_classes)) for _ in costs]
-    found = expansions(rows, classes, n_classes, kernel, costs)
-    return [by_class(one.scores(asked, rows[one.places], kernel), n_classes) for one in found]
-
-
-def _log_loss(scores: Array, classes: NDArray[np.int32]) -> float:
-    shares = Temperature.fit(scores, classes)(scores)
-    return float(-np.log(np.maximum(shares[np.arange(len(classes)), classes], 1e-12)).mean())

@@ -96,6 +96,7 @@ class Pipeline:
             "numbers": self.numbers,
             "priors": self.priors if isinstance(self.priors, str) else dict(self.priors),
             **({"kernel": asdict(self.regularization.kernel)} if self.regularization.kernel else {}),
+            **({"is_scaled": True} if self.regularization.is_scaled else {}),
             **({"others": others} if others else {}),
         }
 
@@ -103,7 +104,8 @@ class Pipeline:
     def from_json(cls, values: Mapping[str, Any]) -> Pipeline:
         """Make a pipeline of what :meth:`to_json` gave."""
         kernel = _kernel_from(values["kernel"]) if "kernel" in values else None
-        regularization = Regularization(float(values["cost"]), smoothing_from_json(values["smoothing"]), kernel)
+        smoothing, is_scaled = smoothing_from_json(values["smoothing"]), bool(values.get("is_scaled", False))
+        regularization = Regularization(float(values["cost"]), smoothing, kernel, is_scaled)
         return cls(
             str(values["model"]),
             Layout.from_json(values["layout"]),
@@ -372,7 +374,7 @@ def _learned(sample: Sample, features: Sequence[Feature], pipeline: Pipeline, pr
         model = learned(sample, features, pipeline)
         return model.space, model.decider
     fitted = columns_of(sample, features, pipeline).fitted()
-    table = Table(fitted.matrix, sample.classes, priors, fitted.space.has_text, sample.threads)
+    table = Table(fitted.matrix, sample.classes, priors, fitted.space.has_text, sample.threads, fitted.space.sizes)
     return fitted.space, learn(pipeline.model, table, pipeline.regularization)
 
 
@@ -414,7 +416,9 @@ def _scores_without(columns: Columns, pipeline: Pipeline, rest: NDArray[np.int64
     if not isinstance(priors, str):
         priors = tuple((label, share) for label, share in priors if label in labels)
     shares = np.exp(log_priors(labels, class_rows, priors))
-    table = Table(fitted.matrix, classes.astype(np.int32), shares, fitted.space.has_text, sample.threads)
+    table = Table(
+        fitted.matrix, classes.astype(np.int32), shares, fitted.space.has_text, sample.threads, fitted.space.sizes
+    )
     decider = learn(pipeline.model, table, pipeline.regularization)
     scores = np.full((len(fold), len(sample.labels)), -np.inf)
     scores[:, present] = decider.scores(columns.seen_by(fitted, fold))
