@@ -52,6 +52,7 @@ SHORT = {
     "JsonColumn.arrays": "copies a column of a block of a megabyte",
     "HeldOut.entries": "copies four arrays: 0.1 s for five million entries",
     "HeldOut.rows": "copies three arrays, of rows that are no more than 64 MB of text",
+    "edges_without_values": "a few texts for each edge",
     "is_sorted": "0.1 s for five million terms",
     "layout": "the header of a file alone",
     "code_path": "a name",
@@ -117,6 +118,20 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
     number_scorer, number_scores = _native.NumberScorer([normal] * 2, 2, 1e150), np.zeros((tall.size, 2))
     machine = discern.SVC(gamma=9.0).fit(dense, some)
     tree, csr = _native.Tree(tall), scipy.sparse.csr_array((weights, ordered, starts), (rows, width))
+    csc = csr.tocsc()
+    by_term = csc.indptr.astype(np.int64), csc.indices.astype(np.int32), csc.data
+    one_label = np.arange(rows + 1, dtype=np.int32), classes, np.ones(rows, np.int64)
+    label_counts = (
+        (by_term[0].astype(np.int32), by_term[1], np.ones(len(terms), np.int64)),
+        one_label,
+        np.arange(rows, dtype=np.int32) % 5,
+        np.arange(rows, dtype=np.int32) // 5,
+    )
+    both_labels = (
+        np.arange(0, 2 * width + 1, 2),
+        np.tile(np.arange(2, dtype=np.int32), width),
+        np.ones(2 * width),
+    )
     wide, kept = source.random((many // 10, 60)), np.zeros(many // 10 * (60 + 59 * 30 + 60)).reshape(many // 10, -1)
     small_csr = (starts.astype(np.int32), ordered, weights)
 
@@ -185,6 +200,16 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
         "category_scores": lambda: _native.category_scores(table, [9] * 8, np.zeros(144), np.zeros(2), 1),
         "bin_codes": lambda: _native.bin_codes(tall, [np.linspace(0, 1, 50).tolist()] * 8, 1),
         "number_labels": lambda: _native.number_labels(table[:, 0].copy()),
+        "entropy_cuts": lambda: _native.entropy_cuts(tall.ravel(), np.arange(tall.size) % 9, None),
+        "expectations": lambda: _native.expectations((tall, tall), [tall[:, 0].copy()] * 2),
+        "widened": lambda: _native.widened(np.tile(tall.ravel(), 4).astype(np.float32)),
+        "linear_scores": lambda: _native.linear_scores(np.tile(tall, (4, 1)), np.zeros((8, 9)), 1),
+        "linear_choices": lambda: _native.linear_choices(np.tile(tall, (4, 1)), np.zeros((8, 9)), False, False, 1),
+        "best_scores": lambda: _native.best_scores(np.tile(tall, (4, 1)), 1),
+        "hold_out_label_counts": lambda: _native.hold_out_label_counts(*label_counts, 5, 2, False, 1),
+        "add_products_of_terms": lambda: _native.add_products_of_terms(
+            by_term, both_labels, np.zeros(width), np.zeros((rows, 2))
+        ),
         "to_probabilities": lambda: _native.to_probabilities(tall, 1),
         "repeats_columns": lambda: _native.repeats_columns(starts, terms, width),
         "class_sums": lambda: _native.class_sums(tall, tall_classes, 2, None),

@@ -103,8 +103,8 @@ def _is_finite(numbers: Any) -> bool:
     >>> [_is_finite(np.array([1.0, number])) for number in (2.0, np.nan, -np.inf)]
     [True, False, False]
     """
-    if numbers.flags.forc:
-        flat = numbers.ravel(order="K")
-        return isfinite(np.dot(flat, flat))
     with np.errstate(all="ignore"):
+        if numbers.flags.forc:
+            flat = numbers.ravel(order="K")
+            return isfinite(np.dot(flat, flat))
         return isfinite(numbers.sum())

@@ -19,8 +19,7 @@ pub fn entropy_cuts(values: &[f64], classes: &[i64], n_classes: usize, weights: 
     let (mut cuts, mut parts) = (Vec::new(), vec![(0, blocks.lows.len())]);
     let countdown = Countdown::default();
     while let Some((start, end)) = parts.pop() {
-        countdown.spend((end - start) * n_classes);
-        if let Some(place) = blocks.best_cut(start, end, &bits) {
+        if let Some(place) = blocks.best_cut(start, end, &bits, &countdown) {
             cuts.push(halfway(blocks.highs[place - 1], blocks.lows[place]));
             parts.extend([(start, place), (place, end)]);
         }
@@ -63,7 +62,9 @@ impl Blocks {
             n_classes,
         };
         let mut last = None; // the only class of the last block, if it has only one
+        let countdown = Countdown::default();
         for equal in order.chunk_by(|one, other| one.0 == other.0) {
+            countdown.spend(n_classes + equal.len());
             let (value, class, _) = equal[0];
             let only = equal.iter().all(|row| row.1 == class).then_some(class);
             if only.is_some() && only == last {
@@ -88,7 +89,7 @@ impl Blocks {
     /// description. A cut of S into S₁ and S₂ with k, k₁ and k₂ classes is accepted if
     ///
     ///     Gain > (log₂(N − 1) + Δ) / N,   Δ = log₂(3^k − 2) − (k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂)).
-    fn best_cut(&self, start: usize, end: usize, bits: &Bits) -> Option<usize> {
+    fn best_cut(&self, start: usize, end: usize, bits: &Bits, countdown: &Countdown) -> Option<usize> {
         let (first, last) = (self.before(start), self.before(end));
         let whole: Vec<f64> = last.iter().zip(first).map(|(last, first)| last - first).collect();
         let (of_whole, k) = bits.entropy(whole.iter().copied());
@@ -97,6 +98,7 @@ impl Blocks {
         }
         let (mut best, mut place) = (f64::INFINITY, start);
         for block in start + 1..end {
+            countdown.spend(2 * self.n_classes);
             let (left, right) = self.parts(block, first, last);
             let remaining = bits.entropy(left).0 + bits.entropy(right).0;
             if remaining < best {

@@ -266,7 +266,9 @@ class CountingNB(NaiveBayesClassifier):
 
     def _joint(self, X: Any) -> Array:
         rows = self._counted_rows(X)
-        scores = None if is_sparse(rows) else linear_scores(rows, self._weights(), self._offsets())
+        # Row by row, so that the layout of a table does not decide how sums are rounded.
+        table = None if is_sparse(rows) else np.ascontiguousarray(rows)
+        scores = None if table is None else linear_scores(table, self._weights(), self._offsets())
         if scores is not None:
             return scores
         return scores_of_rows(rows, np.ascontiguousarray(self._weights().T, np.float64), self._offsets())
