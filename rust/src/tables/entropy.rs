@@ -88,7 +88,9 @@ impl Blocks {
     /// Return the block before which a cut of some blocks reduces the entropy most; `None` if no cut pays for its
     /// description. A cut of S into S₁ and S₂ with k, k₁ and k₂ classes is accepted if
     ///
-    ///     Gain > (log₂(N − 1) + Δ) / N,   Δ = log₂(3^k − 2) − (k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂)).
+    /// ```text
+    /// Gain > (log₂(N − 1) + Δ) / N,   Δ = log₂(3^k − 2) − (k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂))
+    /// ```
     fn best_cut(&self, start: usize, end: usize, bits: &Bits, countdown: &Countdown) -> Option<usize> {
         let (first, last) = (self.before(start), self.before(end));
         let whole: Vec<f64> = last.iter().zip(first).map(|(last, first)| last - first).collect();
