@@ -96,7 +96,8 @@ def table_edges(
     """
     found = None
     if strategy == "uniform" and weights is None and len(table):
-        found = _even_edges(*np.asarray([table.min(axis=0), table.max(axis=0)], np.float64), bins)
+        least, most = (extremes.astype(np.float64) for extremes in (table.min(axis=0), table.max(axis=0)))
+        found = _even_edges(least, most, bins)
     if found is None:
         pairs = zip(_columns(table), bins, strict=True)
         found = [edges(column, classes, strategy, count, weights) for column, count in pairs]
