@@ -19,6 +19,8 @@ MOST_ROUNDS = 100
 """K-means stops after this many rounds, even if its centers still move."""
 BLOCK_NUMBERS = 1 << 16
 """The numbers of a block of rows, which stays in the cache."""
+FEW_MEMBERS = 1 << 14
+"""Up to this many pairs of a group and a row, a dense product adds up groups faster than a sparse one is set up."""
 ROUNDING = 1e-9
 """Squared distances below this share of the squares of the rows are computed again, from the difference of the rows."""
 MOST_PLACED = 10_000
@@ -137,11 +139,17 @@ def kmeans_centers(rows: Array, weights: Array, count: int, random: Any) -> Arra
     centers = moved[_spread(weights, min(count, len(rows)), random, _squared_from(rows, moved))]
     nearest = np.full(len(rows), -1)
     sums = np.zeros_like(centers)
+    scale = float(np.abs(moved).max()) or 1.0
+    rounded, precise = (moved / scale).astype(np.float32), False
     for _ in range(MOST_ROUNDS):
-        before, nearest = nearest, _nearest(moved, centers)
+        before = nearest
+        nearest = _nearest(moved, centers) if precise else _nearest(rounded, (centers / scale).astype(np.float32))
         changed = np.flatnonzero(before != nearest)
         if not len(changed):
-            break
+            if precise:
+                break
+            precise = True  # the last rounds tell apart what 32 bits do not
+            continue
         if 4 * len(changed) > len(rows):
             sums = _sums(moved, weights, nearest, len(centers))
         else:
@@ -164,6 +172,10 @@ def _nearest(rows: Array, centers: Array) -> Array:
 
 def _sums(rows: Array, weights: Array, groups: Array, count: int) -> Array:
     """Return the weighted sum of the rows of each group."""
+    if count * len(rows) <= FEW_MEMBERS:
+        dense = np.zeros((count, len(rows)))
+        dense[groups, np.arange(len(rows))] = weights
+        return np.asarray(dense @ rows)
     import scipy.sparse
 
     members = scipy.sparse.csc_array((weights, groups, np.arange(len(rows) + 1)), shape=(count, len(rows)))
