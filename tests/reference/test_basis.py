@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
 from discern.learners import simulate
-from discern.learners.basis import kmeans_centers, squared_distances
+from discern.learners.basis import gaussian_features, kmeans_centers, squared_distances
 
 
 def test_quadratic_features_are_those_of_the_reference():
@@ -66,6 +66,34 @@ def test_kmeans_ends_where_no_row_is_nearer_to_another_center():
     nearest = squared_distances(rows, centers).argmin(axis=1)
     for number, center in enumerate(centers):
         np.testing.assert_allclose(rows[nearest == number].mean(axis=0), center, atol=1e-9)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_centers_do_not_depend_on_the_order_of_the_rows_nor_on_how_repetitions_are_told(ties):
+    random = np.random.default_rng(3)
+    rows = random.normal(size=(60, 3))
+    if ties:
+        rows[::2, 0] = 1.0
+    counts, order = random.integers(0, 4, 60), random.permutation(60)
+    weighted = kmeans_centers(rows[order], counts[order] * 1.0, 5, np.random.default_rng(4))
+    repeated = np.repeat(rows, counts, axis=0)
+    np.testing.assert_allclose(
+        weighted, kmeans_centers(repeated, np.ones(len(repeated)), 5, np.random.default_rng(4)), atol=1e-12
+    )
+
+
+def test_rows_that_differ_by_less_than_rounding_have_centers_of_their_own():
+    rows = np.array([[1e-5, 1.0], [0.0, 1.0], [-1e-5, 1.0], [5.0, 9.0], [9.0, 5.0]])
+    centers = kmeans_centers(rows, np.ones(5), 5, np.random.default_rng(0))
+    np.testing.assert_allclose(np.sort(centers[:, 0]), [-1e-5, 0.0, 1e-5, 5.0, 9.0], atol=1e-12)
+
+
+def test_bumps_of_many_rows_are_those_of_each_row():
+    random = np.random.default_rng(5)
+    rows, centers = random.normal(size=(9_000, 7)) + 1e3, random.normal(size=(40, 7)) + 1e3
+    found = gaussian_features(rows, centers, 2.0)
+    squares = ((rows[:, None] - centers) ** 2).sum(axis=2)
+    np.testing.assert_allclose(found, np.exp(-squares / 8.0), rtol=1e-10)
 
 
 def test_rows_that_do_not_fit_the_centers_are_refused():

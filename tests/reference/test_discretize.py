@@ -229,3 +229,27 @@ def test_binned_numbers_feed_categories():
 @pytest.mark.filterwarnings("ignore")
 def test_conformance(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("kind", ["plain", "constant", "missing", "infinite", "tiny", "fortran", "single"])
+def test_columns_of_a_table_are_cut_as_each_alone(strategy, kind):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 1_000)) if kind == "plain" else random.normal(size=(50, 4))
+    y = random.integers(0, 2, len(X))
+    odd = {"constant": 3.0, "missing": np.nan, "infinite": np.inf}
+    X[: None if kind == "constant" else 3, 1] = odd.get(kind, X[0, 1])
+    X[:, 2] *= 1e-300 if kind == "tiny" else 1.0
+    X = np.asfortranarray(X) if kind == "fortran" else X.astype(np.float32) if kind == "single" else X
+    found = discern.Discretizer(4, strategy=strategy).fit(X, y)
+    for column, cut in zip(X.T, found.bin_edges_, strict=True):
+        alone = edges(np.array(column, np.float64), y, strategy, 4)
+        np.testing.assert_array_equal(cut, alone)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_fitting_leaves_the_rows_as_they_are(strategy):
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    for table in (X.copy(), np.asfortranarray(X)):
+        discern.Discretizer(4, strategy=strategy).fit(table, np.arange(50) % 2)
+        np.testing.assert_array_equal(table, X)

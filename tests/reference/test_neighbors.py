@@ -121,3 +121,24 @@ def test_dense_cosine_equals_the_reference():
     queries = random.normal(size=(60, 25))
     np.testing.assert_array_equal(ours.kneighbors(queries)[1], theirs.kneighbors(queries)[1])
     np.testing.assert_array_equal(ours.predict(scipy.sparse.csr_array(queries)), theirs.predict(queries))
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_cosines_that_were_never_asked_for_survive_pickling_forgetting_and_learning(kind):
+    X = np.random.default_rng(0).random((12, 4)) + 0.1
+    given = scipy.sparse.csr_array(X) if kind == "sparse" else X
+    y = np.arange(12) % 3
+
+    def fit(*rows):
+        return discern.KNeighborsClassifier(3, metric="cosine").fit(*rows)
+
+    expected, places = fit(given, y).kneighbors(given)
+    for model in (
+        pickle.loads(pickle.dumps(fit(given, y))),
+        fit(given, y).partial_fit(given[:2], y[:2]).forget([12, 13]),
+        fit(given[:5], y[:5]).partial_fit(given[5:], y[5:]),
+    ):
+        distances, found = model.kneighbors(given)
+        np.testing.assert_array_equal(found, places)
+        np.testing.assert_array_equal(distances, expected)
+        np.testing.assert_allclose(model._fit_X.toarray(), X / np.linalg.norm(X, axis=1, keepdims=True))

@@ -6,7 +6,7 @@ above e_B₋₁, infinities among them, belong to the first and to the last. A m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 STRATEGIES = ("quantile", "uniform", "mdl")
 MISSING = -1
 """The code of a missing number."""
+BLOCK_NUMBERS = 1 << 17
+"""The numbers of the columns that are copied at a time."""
 
 
 def edges(
@@ -76,6 +78,52 @@ def edges(
     else:
         inner = _quantiles(values, np.linspace(0, 100, bins + 1)[1:-1] / 100, weights)
     return np.unique(np.concatenate([[least], inner, [most]]))
+
+
+def table_edges(
+    table: NDArray[Any],
+    classes: NDArray[Any] | None,
+    strategy: str,
+    bins: Sequence[int],
+    weights: NDArray[np.float64] | None = None,
+) -> list[NDArray[np.float64]]:
+    """Return the edges of the bins of each column of a table; see :func:`edges`.
+
+    Examples
+    --------
+    >>> [column.tolist() for column in table_edges(np.array([[1.0, 7.0], [3.0, 8.0]]), None, "uniform", [2, 1])]
+    [[1.0, 2.0, 3.0], [7.0, 8.0]]
+    """
+    found = None
+    if strategy == "uniform" and weights is None and len(table):
+        least, most = (extremes.astype(np.float64) for extremes in (table.min(axis=0), table.max(axis=0)))
+        found = _even_edges(least, most, bins)
+    if found is None:
+        pairs = zip(_columns(table), bins, strict=True)
+        found = [edges(column, classes, strategy, count, weights) for column, count in pairs]
+    return found
+
+
+def _even_edges(least: NDArray[Any], most: NDArray[Any], bins: Sequence[int]) -> list[NDArray[np.float64]] | None:
+    """Return equally wide bins of columns at once; None if they differ in number, or a column needs a closer look."""
+    with np.errstate(all="ignore"):
+        even = np.linspace(least, most, bins[0] + 1, axis=1, dtype=np.float64) if len(set(bins)) == 1 else None
+        if even is None or not (even[:, 1:] - even[:, :-1] > 0).all() or not np.isfinite(even).all():
+            return None
+    return list(even)
+
+
+def _columns(table: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
+    """Return one column after another, contiguous and in doubles; each is valid until the next is asked for."""
+    if table.flags.f_contiguous and table.dtype == np.float64:
+        yield from table.T
+        return
+    step = max(BLOCK_NUMBERS // max(len(table), 1), 1)
+    room = np.empty((min(step, table.shape[1]), len(table)))
+    for start in range(0, table.shape[1], step):
+        some = table[:, start : start + step].T
+        room[: len(some)] = some
+        yield from room[: len(some)]
 
 
 def without_values(edges: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:

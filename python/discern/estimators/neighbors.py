@@ -84,12 +84,13 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Keep the rows, with the class of each."""
-        self._validate_params()
-        for name in ("_known", "n_neighbors_", "classes_", "_outputs"):
+        for name in ("_known", "_fit_X", "n_neighbors_", "classes_", "_outputs"):
             self.__dict__.pop(name, None)
         trees = sklearn_neighbors.KDTree | sklearn_neighbors.BallTree | sklearn_neighbors.NearestNeighbors
-        if self.metric == "nan_euclidean" or (not hasattr(X, "shape") and isinstance(X, trees)):
-            return self._fit_elsewhere(X, y)
+        is_tree = not hasattr(X, "shape") and isinstance(X, trees)
+        if is_tree or (self._named_metric(scipy.sparse.issparse(X)) is None and not scipy.sparse.issparse(y)):
+            return self._fit_elsewhere(X, y)  # which validates
+        self._validate_params()
         X, y = self._validated(X, y, reset=True)
         metric = self._own_metric(X, y)
         if metric is None:
@@ -165,6 +166,11 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
 
     def _own_metric(self, X: Any, y: Array) -> str | None:
         """Return which of the distances here is meant; None if it is left to scikit-learn."""
+        metric = self._named_metric(scipy.sparse.issparse(X))
+        return None if metric == "hamming" and not bool(np.all((X == 0) | (X == 1))) else metric
+
+    def _named_metric(self, sparse: bool) -> str | None:
+        """Return which of the distances here the parameters name for sparse or dense rows, whatever these hold."""
         own = {"cosine": "cosine", "euclidean": "euclidean", "l2": "euclidean", "hamming": "hamming"}
         if self.metric == "minkowski" and self.p == 2:
             metric: str | None = "euclidean"
@@ -172,10 +178,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             metric = own.get(self.metric) if isinstance(self.metric, str) else None
         if metric is None or self.algorithm not in ("auto", "brute") or self.metric_params:
             return None
-        fits = metric == "cosine" or not scipy.sparse.issparse(X)
-        if metric == "hamming":
-            fits = fits and bool(np.all((X == 0) | (X == 1)))
-        return metric if fits else None
+        return metric if metric == "cosine" or not sparse else None
 
     def _fit_elsewhere(self, X: Any, y: Any) -> Self:
         if self.n_neighbors == "auto":
@@ -187,9 +190,22 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         self.n_neighbors_ = self.n_neighbors
         return self
 
+    @property
+    def _fit_X(self) -> Any:  # noqa: N802 - scikit-learn's name
+        """The rows as they are compared; scikit-learn sets those that it keeps."""
+        own = vars(self)
+        if "_known" in own:
+            return self._known.rows.matrix()
+        if "_fit_X" in own:
+            return own["_fit_X"]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute '_fit_X'")
+
+    @_fit_X.setter
+    def _fit_X(self, rows: Any) -> None:  # noqa: N802
+        self.__dict__["_fit_X"] = rows
+
     def _keep(self, known: Neighbors) -> Self:
         self._known, self._y, self.ids_ = known, known.classes, known.ids
-        self._fit_X = known.rows.matrix()
         self._fit_method, self.outputs_2d_, self._tree = _NATIVE, False, None
         self.effective_metric_, self.effective_metric_params_ = known.rows.metric, {}
         self.n_samples_fit_ = len(known)

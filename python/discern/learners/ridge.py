@@ -194,32 +194,47 @@ def _by_sums(normal: Normal, values: Array, rotated: Array, shares: Array) -> Ar
 def _by_rows(normal: Normal, vectors: Array, rotated: Array, shares: Array, rows: TargetRows) -> Array:
     errors = np.zeros((rotated.shape[1], shares.shape[1]))
     for block, left in _residuals(normal, vectors, rotated, shares, rows):
-        errors += np.einsum("i,ijk->jk", rows.weights[block], left**2)
+        left *= left
+        errors += np.tensordot(rows.weights[block], left, 1).T
     return np.asarray(errors / normal.rows)
 
 
 def residuals_left_out(normal: Normal, penalties: Array, rows: TargetRows) -> Array:
     """Return the residual of each row when it is left out: rows × targets × penalties."""
+    found = np.empty((len(rows.aims), normal.cross.shape[1], len(penalties)))
+    for block, left in _left_out(normal, penalties, rows):
+        found[block] = left.transpose(0, 2, 1)
+    return found
+
+
+def squares_left_out(normal: Normal, penalties: Array, rows: TargetRows, weights: Array) -> Array:
+    """Return the mean weighted square of the residuals of rows that are left out, over all targets, of each penalty."""
+    total = np.zeros(len(penalties))
+    for block, left in _left_out(normal, penalties, rows):
+        left *= left
+        total += weights[block] @ left.sum(axis=2)
+    return np.asarray(total / (len(rows.aims) * normal.cross.shape[1]))
+
+
+def _left_out(normal: Normal, penalties: Array, rows: TargetRows) -> Iterator[tuple[slice, Array]]:
     values, vectors = np.linalg.eigh(normal.products)
-    rotated = vectors.T @ normal.cross
     with np.errstate(divide="ignore"):
         shares = np.nan_to_num(1.0 / (np.maximum(values, 0.0)[:, None] + penalties), posinf=0.0)
-    found = np.empty((len(rows.aims), rotated.shape[1], len(penalties)))
-    for block, left in _residuals(normal, vectors, rotated, shares, rows):
-        found[block] = left
-    return found
+    return _residuals(normal, vectors, vectors.T @ normal.cross, shares, rows)
 
 
 def _residuals(
     normal: Normal, vectors: Array, rotated: Array, shares: Array, rows: TargetRows
 ) -> Iterator[tuple[slice, Array]]:
-    """Yield the residuals of blocks of rows, each row left out: r/(1−h)."""
+    """Yield the residuals of blocks of rows, each row left out, r/(1−h): rows × penalties × targets."""
     size, count = rotated.shape[1], shares.shape[1]
-    weighted = (rotated[:, :, None] * shares[:, None, :]).reshape(len(rotated), size * count)
+    weighted = (shares[:, :, None] * rotated[:, None, :]).reshape(len(rotated), size * count)
     for block, parts in _rotated_blocks(rows.table, vectors, normal.mean):
         leverages = rows.units[block, None] * (int(normal.intercept) / normal.rows + parts**2 @ shares)
-        fitted = normal.target[:, None] + (parts @ weighted).reshape(-1, size, count)
-        yield block, (rows.aims[block][:, :, None] - fitted) / np.maximum(1 - leverages, 1e-12)[:, None, :]
+        left = (parts @ weighted).reshape(-1, count, size)
+        np.subtract((rows.aims[block] - normal.target)[:, None, :], left, out=left)
+        left /= np.maximum(1 - leverages, 1e-12)[:, :, None]
+        yield block, left
 
 
 def compressed(table: Any) -> tuple[Array, Any]:

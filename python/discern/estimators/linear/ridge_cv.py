@@ -22,10 +22,12 @@ from discern.estimators.rows import check_fitted, checked_rows
 from discern.learners.ridge import (
     MOST_COLUMNS,
     Choice,
+    Normal,
     compressed,
     normal_equations,
     residuals_left_out,
     solve,
+    squares_left_out,
     targets,
 )
 from discern.statistics.scatter import Scatter
@@ -158,8 +160,7 @@ class RidgeClassifierCV(BaseClassifier):
             raise ValueError(f"rows and columns are more than {MOST_COLUMNS:,}, too many for leave-one-out: pass cv")
         solution = TargetSolution(self, short, aims, sample_weight, y)
         normal = solution.normal()
-        left = residuals_left_out(normal, penalties, solution.rows())
-        scores = self._scores_left_out(solution, y, left)
+        scores = self._scores_left_out(solution, y, normal, penalties)
         best = int(np.argmax(scores))
         self.alpha_, self.best_score_ = float(penalties[best]), float(scores[best])
         found = solve(normal, self.alpha_)
@@ -169,11 +170,15 @@ class RidgeClassifierCV(BaseClassifier):
             self.alpha_, y, _attributes(weights, intercepts, Choice(self.alpha_, -self.best_score_), 1, "eigen")
         )
 
-    def _scores_left_out(self, solution: TargetSolution, y: Array, left: Array) -> list[float]:
+    def _scores_left_out(self, solution: TargetSolution, y: Array, normal: Normal, penalties: Array) -> list[float]:
         """Return the score of each penalty, from the residuals of rows that were left out."""
+        self.__dict__.pop("cv_results_", None)
+        if self.scoring is None and not self.store_cv_results:
+            squares = squares_left_out(normal, penalties, solution.rows(), solution.weights)
+            return [-float(one) for one in squares]
+        left = residuals_left_out(normal, penalties, solution.rows())
         errors = solution.weights[:, None, None] * left**2
         predictions = solution.aims[:, :, None] - left
-        self.__dict__.pop("cv_results_", None)
         if self.store_cv_results:
             self.cv_results_ = errors if self.scoring is None else predictions
         if self.scoring is None:

@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
-from discern.data.bins import MISSING, STRATEGIES, assign_columns, edges, from_one_hot, one_hot
+from discern.data.bins import MISSING, STRATEGIES, assign_columns, from_one_hot, one_hot, table_edges
 from discern.estimators.checks import numbered, summable_weights
 from discern.estimators.rows import check_fitted, checked_rows
 
 Array = NDArray[Any]
+_FLOATS = (np.float64, np.float32)
 
 
 @dataclass(eq=False, repr=False)
@@ -75,15 +76,14 @@ class Discretizer(TransformerMixin, BaseEstimator):
         self._validate_params()
         classes = None
         if self.strategy == "mdl":
-            X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
+            X, y = validate_data(self, X, y, dtype=_FLOATS, ensure_all_finite=False)
             classes = numbered(y).numbers
         else:
-            X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
+            X = validate_data(self, X, dtype=_FLOATS, ensure_all_finite=False)
         weights = summable_weights(sample_weight, X, ensure_non_negative=True)
         bins = self._wanted_bins(X.shape[1])
         self.bin_edges_ = np.empty(X.shape[1], object)
-        for place, column in enumerate(np.ascontiguousarray(X.T)):
-            self.bin_edges_[place] = edges(column, classes, self.strategy, bins[place], weights)
+        self.bin_edges_[:] = table_edges(X, classes, self.strategy, bins, weights)
         self.n_bins_ = np.array([len(column) - 1 for column in self.bin_edges_])
         return self
 

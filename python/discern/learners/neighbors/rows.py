@@ -64,6 +64,18 @@ def _compressed(table: NDArray[Any]) -> Any:
     return scipy.sparse.csr_array(table, dtype=np.float64)
 
 
+def _unit_rows(table: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Return the rows of a matrix, each of unit length: where they start, their columns and their numbers."""
+    matrix = _compressed(table) if isinstance(table, np.ndarray) else scipy.sparse.csr_array(table, dtype=np.float64)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    starts, terms = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
+    weights = np.array(matrix.data)
+    _native.weigh(starts, terms, weights, False, None, False, "l2", default_threads())
+    return starts, terms, weights
+
+
 @dataclass(frozen=True, eq=False)
 class CosineRows(_Stored):
     """Rows of unit length, compared through an inverted index: rows that share no term are never looked at.
@@ -86,22 +98,26 @@ class CosineRows(_Stored):
 
     @classmethod
     def of(cls, table: Any) -> CosineRows:
-        """Bring the rows of a matrix to unit length; a row of zeros stays."""
-        matrix = (
-            _compressed(table) if isinstance(table, np.ndarray) else scipy.sparse.csr_array(table, dtype=np.float64)
-        )
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
-        if matrix.shape[1] > np.iinfo(np.int32).max:
-            raise ValueError(f"{matrix.shape[1]:,} columns are more than the index can hold")
-        starts, terms = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
-        weights = np.array(matrix.data)
-        _native.weigh(starts, terms, weights, False, None, False, "l2", default_threads())
-        return cls(starts, terms, weights, matrix.shape[1])
+        """Bring the rows of a matrix to unit length when they are first needed; a row of zeros stays."""
+        if table.shape[1] > np.iinfo(np.int32).max:
+            raise ValueError(f"{table.shape[1]:,} columns are more than the index can hold")
+        rows = object.__new__(cls)
+        rows.__dict__.update(n_features=table.shape[1], _given=table)
+        return rows
+
+    def __getattr__(self, name: str) -> Any:
+        """Scale the rows that were given when one of the three arrays is asked for that are not there yet."""
+        table = self.__dict__.get("_given")
+        if table is not None and name in ("starts", "terms", "weights"):
+            self.__dict__.update(zip(("starts", "terms", "weights"), _unit_rows(table), strict=True))
+            self.__dict__["_given"] = None
+        if name not in self.__dict__:  # it is there if another thread has just scaled the rows
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self.__dict__[name]
 
     def __len__(self) -> int:
-        return len(self.starts) - 1
+        table = self.__dict__.get("_given")
+        return len(self.starts) - 1 if table is None else int(table.shape[0])
 
     @cached_property
     def _index(self) -> _native.InvertedIndex:
@@ -152,7 +168,8 @@ class CosineRows(_Stored):
 
     def matrix(self) -> Any:
         """Return the rows as a sparse matrix of scipy."""
-        return scipy.sparse.csr_array((self.weights, self.terms, self.starts), (len(self), self.n_features))
+        starts = self.starts if len(self.terms) > np.iinfo(np.int32).max else self.starts.astype(np.int32)
+        return scipy.sparse.csr_array((self.weights, self.terms, starts), (len(self), self.n_features))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything as arrays, for the model file."""
