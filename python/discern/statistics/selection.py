@@ -60,9 +60,12 @@ class Contingency:
             matrix.sum_duplicates()
         n_terms = matrix.shape[1]
         sizes = np.bincount(classes, minlength=labels).astype(np.float64)
-        weights = (matrix.data != 0).astype(np.float64) if presence else matrix.data.astype(np.float64)
+        weights = (matrix.data != 0) if presence else matrix.data
+        weights = weights.astype(np.float64, copy=False)
         if n_terms * labels <= 4 * max(matrix.nnz, 1 << 20):
-            sums = _dense_sums(matrix, weights, classes, labels)
+            sums = np.zeros((labels, n_terms))
+            counted = scipy.sparse.csr_array((weights, matrix.indices, matrix.indptr), matrix.shape)
+            add_by_class(counted, np.ascontiguousarray(classes, np.int32), None, sums)
             terms, found = np.nonzero(sums.T)
             return cls(terms, found, sums.T[terms, found], sizes, n_terms, presence)
         member = scipy.sparse.csr_array(
@@ -118,20 +121,6 @@ class Contingency:
 
 def _sums(places: NDArray[Any], values: NDArray[np.float64], size: int) -> NDArray[np.float64]:
     return np.asarray(np.bincount(places, values, size), np.float64)
-
-
-def _dense_sums(matrix: Any, weights: NDArray[np.float64], classes: NDArray[Any], labels: int) -> NDArray[np.float64]:
-    """Sum the rows of a sparse matrix by class into a dense table; rows of one class are added together."""
-    n_terms = matrix.shape[1]
-    sums = np.zeros((labels, n_terms))
-    entry_classes = np.repeat(np.asarray(classes), np.diff(matrix.indptr))
-    if labels > 8:
-        keys = entry_classes.astype(np.int64) * n_terms + matrix.indices
-        return _sums(keys, weights, labels * n_terms).reshape(labels, n_terms)
-    for label in range(labels):
-        mine = entry_classes == label
-        sums[label] = _sums(matrix.indices[mine], weights[mine], n_terms)
-    return sums
 
 
 # ---------------------------------------------------------------------------------------------------- scores
