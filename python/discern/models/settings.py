@@ -207,11 +207,9 @@ class Settings:
                 f"basis={self.basis!r} cannot be used, because {reason} bins of numbers; pass basis='bins'"
             )
         if self.levels == "means" and (kind.is_sum or kind.presence):
-            reason = (
-                "takes levels as ones and zeros" if kind.presence else "is a sum over rows, which such means are not"
-            )
+            reason = "takes levels as ones and zeros" if kind.presence else "is a sum over rows"
             raise ValueError(
-                f"levels='means' is for models such as 'logistic', 'linear-svm', 'svm' and 'knn', not for "
+                f"levels='means' is for models that learn from all rows at once, such as 'logistic', not for "
                 f"{self.model!r}, which {reason}; use levels='one-hot'"
             )
         if self.ledger is not False and not self.is_sum:

@@ -138,7 +138,7 @@ def test_means_of_many_levels_beat_an_axis_each() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"model": "lda"}, "not for 'lda', which is a sum over rows, which such means are not"),
+        ({"model": "lda"}, "not for 'lda', which is a sum over rows; use levels='one-hot'"),
         ({"model": "naive-bayes"}, "not for 'naive-bayes', which is a sum over rows"),
         ({"model": "nbsvm"}, "not for 'nbsvm', which takes levels as ones and zeros"),
     ],
