@@ -138,8 +138,10 @@ class Store:
             address = "postgresql+psycopg://" + self.place.split("://", 1)[1]
             options = {"connect_timeout": 10, "options": "-c synchronous_commit=on"}
             return sql.create_engine(address, pool_size=1, max_overflow=2, pool_pre_ping=True, connect_args=options)
+        # The file is there: SQLite must not make another one if it is removed just now.
+        database = Path(self.place).absolute().as_uri()
         engine = sql.create_engine(
-            sql.URL.create("sqlite", database=os.path.abspath(self.place)),
+            sql.URL.create("sqlite", database=database, query={"mode": "rw", "uri": "true"}),
             pool_size=1,
             max_overflow=0,
             pool_timeout=WAIT,
