@@ -208,7 +208,7 @@ def _way(sample: Sample, start: Resolved, ways: Sequence[str], few: Folds, min_d
 
 
 def _some_numbers(features: tuple[Feature, ...]) -> tuple[Feature, ...]:
-    """Return the columns, but of numbers only so many, spread evenly over all."""
+    """Return the columns, with at most MOST_RECUT_COLUMNS of numbers, spread evenly over all of these."""
     numbers = [place for place, feature in enumerate(features) if feature.role == "number"]
     if len(numbers) <= MOST_RECUT_COLUMNS:
         return features

@@ -14,7 +14,7 @@ const MOST_PASSES: usize = 200;
 /// Steps of conjugate gradients at a time: twice as many each time, until a weight would change its sign.
 const LEAST_CONJUGATE: usize = 4;
 const MOST_CONJUGATE: usize = 200;
-/// Signs have settled when a pass changes at most one in so many.
+/// Signs have settled when a pass changes at most one in this many.
 const SETTLED: usize = 50;
 
 /// What a model is made of, besides its columns; all by column of the table.
