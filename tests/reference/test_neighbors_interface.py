@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn import neighbors as theirs
 from sklearn.datasets import load_iris
 
@@ -28,3 +29,12 @@ def test_neighbors_without_any_weight_are_refused() -> None:
     model = discern.KNeighborsClassifier(weights=np.zeros_like).fit(X, Y)
     with pytest.raises(ValueError, match="All neighbors of some sample is getting zero weights"):
         model.predict(X[:2])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "hamming"])
+def test_sparse_queries_are_compared_with_dense_rows(metric: str) -> None:
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(80, 6)), random.integers(0, 3, 80)
+    X = (X > 0).astype(float) if metric == "hamming" else np.where(np.abs(X) > 0.3, X, 0.0)
+    model = discern.KNeighborsClassifier(n_neighbors=5, metric=metric).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(scipy.sparse.csr_array(X)), model.predict_proba(X))

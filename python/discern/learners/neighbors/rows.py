@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse
 
 import discern._native as _native
+from discern.data.encode import is_sparse
 from discern.data.threads import default_threads
 
 if TYPE_CHECKING:
@@ -253,7 +254,7 @@ class EuclideanRows(_Stored):
     @classmethod
     def of(cls, table: Any) -> EuclideanRows:
         """Take the rows of a matrix."""
-        return cls(np.ascontiguousarray(table, np.float64))
+        return cls(np.ascontiguousarray(_dense(table), np.float64))
 
     @property
     def n_features(self) -> int:
@@ -334,7 +335,7 @@ class HammingRows(_Stored):
     @classmethod
     def of(cls, table: Any) -> HammingRows:
         """Pack the rows of a matrix of zeros and ones."""
-        table = np.asarray(table)
+        table = _dense(table)
         bits = table != 0
         if not np.array_equal(bits, table):
             raise ValueError("Hamming distances are of zeros and ones; make the table binary first")
@@ -421,3 +422,8 @@ def _real(array: NDArray[Any], dimensions: int) -> NDArray[np.float64]:
     if array.ndim != dimensions or array.dtype != np.float64 or not np.isfinite(array).all():
         raise ValueError("the rows are not finite numbers")
     return np.ascontiguousarray(array)
+
+
+def _dense(table: Any) -> NDArray[Any]:
+    """Return a matrix as an array: sparse queries are compared with dense rows."""
+    return np.asarray(table.toarray() if is_sparse(table) else table)
